@@ -89,7 +89,7 @@ def doubtful_labels(
         shown = "; ".join(named(pair) for pair in split[:3])
         found.append(
             "labels of points and of validation points differ only in how they are written, and "
-            f"so are different classes: {shown}: write them alike"
+            f"so they count as different classes: {shown}: write them alike"
         )
     alike = [label for same in look_alikes([*points, *validation]) for label in same]
     if alike and not split:
