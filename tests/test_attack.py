@@ -300,6 +300,17 @@ def test_the_command(rng, tmp_path, run_command):
     assert "--method must be one of 'tknn', 'knn', 'dp-tknn', got 'magic'" in refused.stderr
 
 
+@pytest.mark.parametrize("cells", [("u", "v"), ("", "1")])
+def test_the_command_names_columns_without_numbers(tmp_path, run_command, cells):
+    for name, column in (("odd", cells), ("even", ("0", "1"))):
+        rows = [f"{i},{column[i % 2]},{i % 2}" for i in range(40)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["a,c,y", *rows]))
+    odd, even = str(tmp_path / "odd.csv"), str(tmp_path / "even.csv")
+    for done in (run_command("attack", odd), run_command("attack", even, "--validation", odd)):
+        assert done.returncode == 1
+        assert f"{odd} has cells in column 'c' that are missing or not numbers" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

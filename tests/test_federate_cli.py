@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import thresher as th
 from thresher.cli import app
+from thresher.errors import in_options
 
 pytest.importorskip("cryptography")
 
@@ -116,6 +117,23 @@ def _frame(rows):
     return pa.table({"a": rows[:, 0], "b": rows[:, 1]})
 
 
+def test_a_task_says_what_is_wrong_with_its_files(folder):
+    place, _ = folder
+    silos = [f"--silo={name}={th.federate.Key.create().public}" for name in ("north", "south")]
+    command = ["federate", "task", *silos, "--epsilon", 1, "--delta", 1e-6, "--out", place / "t"]
+    rows = [f"{i + 1},{'uv'[i % 2]},{i % 2}" for i in range(40)]
+    (place / "text.csv").write_text("\n".join(["a,c,y", *rows]))
+    named = [*command, "--key", place / "coordinator.key", "--validation"]
+    refused = invoke(*named, place / "text.csv").exception
+    assert "cells in column 'c' that are missing or not numbers" in str(refused)
+    assert invoke(*named, place / "text.csv", "--ignore", "c").exit_code == 0
+    (place / "t").unlink()
+    lacking = invoke(*command, "--validation", place / "val.csv", "--key", place / "no.key")
+    assert in_options(lacking.exception.args[0]) == (
+        f"there is no file {place / 'no.key'}: thresher federate key {place / 'no.key'} makes it"
+    )
+
+
 def test_exact_counts_need_their_name(folder):
     place, _ = folder
     public = [th.federate.Key.load(place / f"{name}.key").public for name in ("north", "south")]
@@ -124,7 +142,7 @@ def test_exact_counts_need_their_name(folder):
         "federate", "task", "--validation", place / "val.csv", *roster, "--key",
         place / "coordinator.key", "--out", place / "exact.json",
     ]  # fmt: skip
-    assert "needs epsilon and delta" in str(invoke(*command).exception)
+    assert "needs --epsilon and --delta" in str(invoke(*command).exception)
     made = invoke(*command, "--reveal-exact-counts")
     assert made.exit_code == 0, made.output
     assert "reveals exact counts" in made.output

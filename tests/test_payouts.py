@@ -54,7 +54,7 @@ def test_cents_add_up_and_are_within_one_cent_of_the_share(values, pot):
 )  # fmt: skip
 def test_floor_and_cap_are_one_rate(weights, pot, floor, cap):
     if floor * len(weights) > pot:
-        with pytest.raises(th.InputError, match="more than pot"):
+        with pytest.raises(th.InputError, match=f"floor must be at most {pot // len(weights)} for"):
             whole_cents(weights, Terms(pot, floor, 0, cap))
         return
     cents = whole_cents(weights, Terms(pot, floor, 0, cap))
@@ -77,7 +77,8 @@ def test_the_minimum_leaves_out_the_lowest_first(weights, pot, minimum, cap):
             break
         kept.pop()
     if not kept:
-        with pytest.raises(th.InputError, match=f"minimum={minimum} is more than"):
+        assert minimum > pot
+        with pytest.raises(th.InputError, match=f"minimum must be at most {pot}, got {minimum}"):
             whole_cents(weights, Terms(pot, minimum=minimum, cap=cap))
         return
     cents = whole_cents(weights, Terms(pot, minimum=minimum, cap=cap))
@@ -233,9 +234,10 @@ def test_shared_rows_equal_all_pairs():
         ({"a": "1"}, {}, "values must be finite numbers"),
         ({}, {}, "values has no owners"),
         ([1.0, 2.0], {}, "values must be an OwnerValuation, a Valuation with owners, or a mapping"),
-        ({"a": 1.0, "b": 1.0}, {"floor": 51}, "floor=51 for 2 owners is 102 cents"),
+        ({"a": 1.0, "b": 1.0}, {"floor": 51}, "floor must be at most 50 for 2 owners, got 51"),
         ({"a": 1.0}, {"floor": 5, "minimum": 6}, "floor cannot be used with minimum"),
-        ({"a": 1.0}, {"minimum": 101}, "minimum=101 is more than any owner can get with pot=100"),
+        ({"a": 1.0, "b": 1.0}, {"minimum": 101}, "minimum must be at most 100, got 101"),
+        ({"a": 1.0, "b": 1.0}, {"minimum": 101, "cap": 101}, "minimum must be at most 100"),
         ({"a": 1.0}, {"cap": 0}, "cap must be at least 1 cent"),
         ({"a": 1.0}, {"flooring": "point"}, "flooring='point' needs a Valuation of points"),
         ({"a": 1.0}, {"flooring": "row"}, "flooring must be"),
@@ -300,3 +302,7 @@ def test_the_command_reads_the_rule_from_the_values(tmp_path, monkeypatch):
     assert done.returncode == 1
     assert "is not a .parquet file" in done.stderr
     assert thresher(*["payout", "owners.parquet", "--pot-cents", "1.5"]).returncode == 2
+    done = thresher("payout", "owners.parquet", "--pot-cents", "10", "--floor-cents", "9")
+    assert "--floor-cents must be at most 2 for 4 owners, got 9: lower it" in done.stderr
+    done = thresher("payout", "owners.parquet", "--pot-cents", "-1")
+    assert "--pot-cents must be a whole number of cents" in done.stderr

@@ -185,7 +185,7 @@ def test_an_attack_on_a_private_kernel_stays_below_the_ceiling():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mechanism": "cells"}, "only with mechanism='table'"),
+        ({"mechanism": "cells"}, "only by the mechanism 'table'"),
         ({"kernel": "round"}, "kernel must be"),
         ({"radius": 0.0}, "must be positive"),
         ({"rings": 0}, "rings must be"),

@@ -207,7 +207,10 @@ def test_an_attack_stays_below_the_ceiling():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mechanism": "cells"}, "leaves can be released only with mechanism='table'"),
+        (
+            {"mechanism": "cells"},
+            "leaves can be released only by the mechanism 'table', got 'cells'",
+        ),
         ({"radius": 1.0}, "near means in the same leaf"),
         ({"kernel": "gaussian"}, "near means in the same leaf"),
         ({"task": "regression", "bounds": (0, 1)}, "forest cannot be used with task='regression'"),

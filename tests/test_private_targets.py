@@ -249,7 +249,7 @@ def test_a_plan_for_targets():
         ({"bounds": None}, "bounds is missing"),
         ({"bounds": (2.0, 1.0)}, "two numbers, the lower first"),
         ({"bounds": (0.0, 1.0)}, "outside the bounds"),
-        ({"mechanism": "cells"}, "only with mechanism='table'"),
+        ({"mechanism": "cells"}, "only by the mechanism 'table'"),
         ({"classes": [1, 2]}, "classes cannot be used with"),
         ({"task": "classification"}, "need task='regression'"),
         ({"empty": math.nan}, "empty must be a finite number"),

@@ -253,7 +253,7 @@ def test_a_report_is_written_whole_and_never_over_another(tmp_path, monkeypatch)
     path = tmp_path / "report.html"
     report_valuation(VALUATION, path)
     before = path.read_text()
-    with pytest.raises(InputError, match="already exists: name another file, or use force"):
+    with pytest.raises(InputError, match="already exists: name another file, or use force=True"):
         report_valuation(VALUATION, path)
     with pytest.raises(InputError, match="does not exist"):
         report_valuation(VALUATION, tmp_path / "no" / "report.html")

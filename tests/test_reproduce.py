@@ -159,15 +159,15 @@ def test_nothing_is_computed_twice_and_settings_are_not_mixed_up(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nothing"], "name must be"),
-        ([], "name must be all or some of runtime"),
+        (["nothing"], "names must be"),
+        ([], "names must be all, or one or more of runtime"),
         (["runtime", "--runs", "0"], "runs must be an integer >= 1, got 0"),
         (["mislabel", "--subsets", "100"], "subsets must be an integer >= 4000, got 100"),
         (["mislabel", "--sets", "iris"], "sets must be"),
         (["mislabel", "--protocol", "mine"], "protocols must be"),
         (["mislabel", "--data", "nowhere"], "nowhere does not exist"),
         (["mislabel", "--out", "file"], "cannot create the folder file"),
-        (["all", "bogus"], "name must be"),
+        (["all", "bogus"], "names must be"),
         (
             ["radius-ablation", "--sets", "mnist, dbpedia"],
             "radius-ablation does not use mnist, dbpedia",

@@ -66,8 +66,12 @@ def test_suspects_are_the_lowest_by_number_or_fraction(valuation):
     assert valuation.suspects(fraction=0.41).tolist() == [1, 3, 4]
     assert valuation.suspects(99).tolist() == [1, 3, 4, 2, 0]
     for wrong in (0, -1, -0.5, 1.5, True, "3", float("nan")):
-        with pytest.raises(th.InputError, match=r"n must be|fraction must be"):
+        with pytest.raises(th.InputError, match=r"^n must be an integer >= 1"):
             valuation.suspects(wrong)
+    with pytest.raises(th.InputError, match=r"or a share between 0 and 1, got 2\.0$"):
+        valuation.suspects(np.float64(2.0))
+    with pytest.raises(th.InputError, match=r"^fraction must be a number between 0 and 1"):
+        valuation.suspects(fraction=2.0)
     with pytest.raises(th.InputError, match="either n or fraction"):
         valuation.suspects()
     with pytest.raises(th.InputError, match="either n or fraction"):

@@ -327,7 +327,11 @@ class NeighborCounts:
         return PriceList.over(self._side, self._counts, semivalue)
 
     def utility(self) -> float:
-        """The utility of all counted points: the sum of the shares of near points that agree."""
+        """The utility of all counted points, added up over the validation set.
+
+        `tknn_shapley` defines it, or `leaf_shapley` if there is a forest. If the points judge each
+        other, it is added up over them.
+        """
         return self._side.utility(self._counts)
 
     def _count(self, points: SidePoints) -> tuple[Array, LongWords]:

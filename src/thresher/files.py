@@ -177,11 +177,14 @@ def _path(path: object) -> Path:
 
 
 @contextlib.contextmanager
-def reading(path: str | Path, kind: str) -> Iterator[Path]:
-    """Yield the path of an existing file; whatever goes wrong inside says that it is no `kind`."""
+def reading(path: str | Path, kind: str, *, otherwise: str = "") -> Iterator[Path]:
+    """Yield the path of an existing file; whatever goes wrong inside says that it is no `kind`.
+
+    `otherwise` is what to do if there is no such file.
+    """
     found = _path(path)
     if not is_file(found):
-        raise InputError(f"there is no file {found}")
+        raise InputError(f"there is no file {found}{otherwise and f': {otherwise}'}")
     try:
         yield found
     except InputError as refused:

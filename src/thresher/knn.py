@@ -92,10 +92,10 @@ def knn_shapley(
         All other points of a label get their mean. If that is more than one point in 32, all points
         are sorted, which is as fast, and values are exact.
     task, empty
-        As in `tknn_shapley`. For regression, `utility` is "mean" (the default): minus the squared
-        error of the mean of the `min(k, |S|)` nearest targets. With "jia2019" it is minus the
-        squared error of their sum divided by k, and 0 for the empty coalition, which is the largest
-        utility possible.
+        As in `tknn_shapley`. For regression, the default `utility` stands for "mean": minus the
+        squared error of the mean of the `min(k, |S|)` nearest targets. With "jia2019" it is minus
+        the squared error of their sum divided by k, and 0 for the empty coalition, which is the
+        largest utility possible. Leave out precision, error and classes.
     semivalue
         For regression, as in `tknn_shapley`; for classes "shapley".
 

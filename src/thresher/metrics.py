@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers, Single
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.inputs.checks import MAX_MAGNITUDE, Features, Metric, rows_text
 from thresher.kernels.pairs import squared_norms
 from thresher.threads import cut, run
@@ -141,7 +141,7 @@ def _reject_zeros(
     what = "zero rows" if not np.any(array[rows[0]]) else "rows too close to zero"
     raise InputError(
         f"{name} has {what}, which have no direction, so no cosine distance: "
-        f"{rows_text(rows + first)}; drop them or use metric='euclidean'"
+        f"{rows_text(rows + first)}; drop them or use {option('metric', 'euclidean')}"
     )
 
 

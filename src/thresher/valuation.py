@@ -131,8 +131,12 @@ class Valuation:
             raise InputError(
                 f"suspects takes either n or fraction, got {'neither' if n is None else 'both'}"
             )
-        if fraction is None and isinstance(n, float | np.floating):
-            n, fraction = None, n
+        if isinstance(n, float | np.floating):
+            if not 0 <= n <= 1:
+                raise InputError(
+                    f"n must be an integer >= 1 or a share between 0 and 1, got {float(n)}"
+                )
+            fraction = float(n)
         if fraction is not None:
             fraction = check_number("fraction", fraction, least=0, most=1)
             n = max(1, math.ceil(fraction * len(self) - 1e-9))  # 0.07 * 100 is 7.000000000000001

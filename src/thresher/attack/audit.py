@@ -108,7 +108,10 @@ def audit_mechanism(
     if isinstance(mechanism, str) and mechanism == "knn":
         subject = knn_subject(budget, known, near, k, subsample)
     elif k is not None or subsample is not None:
-        raise InputError(f"k and subsample need {option('mechanism', 'knn')}, got {mechanism!r}")
+        raise InputError(
+            f"{option('k')} and {option('subsample')} need {option('mechanism', 'knn')}, got "
+            f"{mechanism!r}"
+        )
     else:
         subject = subject_of(
             mechanism, budget, known, near, canaries, check_task(task), kernel,

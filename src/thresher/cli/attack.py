@@ -13,7 +13,12 @@ from thresher.errors import InputError
 
 
 def attack(
-    points: Annotated[Path, argument("Points to draw from: .csv, .tsv, .parquet or .npz.")],
+    points: Annotated[
+        Path,
+        argument(
+            "Points to draw from: .csv or .tsv (also .gz), .parquet, .arrow, .feather or .npz."
+        ),
+    ],
     validation: Annotated[
         Path | None, given("The validation set; without it, rows are held out.")
     ] = None,
@@ -29,7 +34,8 @@ def attack(
         float | None, given("For dp-tknn: the budget's delta, 1e-5 if not given.")
     ] = None,
     mechanism: Annotated[
-        str | None, given("For dp-tknn: table (if not given), paper or cells.")
+        str | None,
+        given("For dp-tknn, as in thresher release: table (if not given), paper or cells."),
     ] = None,
     kernel: Annotated[str | None, given("For dp-tknn: as in thresher release.")] = None,
     members: Annotated[int, given("Points to put into the data.")] = 200,
@@ -52,15 +58,15 @@ def attack(
     from thresher.attack.membership import membership_attack
     from thresher.attack.plots import save_roc
     from thresher.plots import check_kind
-    from thresher.tables.labeled import read_labeled, split_rows
+    from thresher.tables.labeled import read_complete, split_rows
 
     private = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "kernel": kernel}
     against = _target(method, radius, k, metric, private)
     if plot is not None:
         check_kind(plot)
-    X, y = read_labeled(points, label)
+    X, y = read_complete(points, label)
     if validation is not None:
-        X_val, y_val = read_labeled(validation, label)
+        X_val, y_val = read_complete(validation, label)
     else:
         X, y, X_val, y_val = split_rows(X, y, held_out, seed)
     found = membership_attack(
@@ -90,7 +96,10 @@ def _target(method: str, radius: float, k: int, metric: str, private: dict[str, 
 
 
 def audit(
-    mechanism: Annotated[str, given("table, paper, cells or knn.")] = "table",
+    mechanism: Annotated[
+        str,
+        given("table, paper or cells, as in thresher release; or knn, nearest-neighbor values."),
+    ] = "table",
     epsilon: Annotated[float, given("The epsilon that is claimed.")] = 1.0,
     delta: Annotated[float, given("The delta that is claimed; 0 for cells.")] = 1e-5,
     adjacency: Adjacency = "add-remove",
@@ -101,8 +110,11 @@ def audit(
         int, given("How many canaries to use in the audit of one release; 0 for none.")
     ] = 200,
     confidence: Annotated[float, given("1 minus the rate of false alarms.")] = 0.999,
-    k: Annotated[int | None, given("For knn: neighbors consulted.")] = None,
-    subsample: Annotated[float | None, given("For knn: the sampling rate.")] = None,
+    k: Annotated[int | None, given("For knn: neighbors consulted; 5 if not given.")] = None,
+    subsample: Annotated[
+        float | None,
+        given("For knn: the sampling rate, above 0 and up to 1; all points if not given."),
+    ] = None,
     kernel: Annotated[str, given("For table: as in thresher release.")] = "box",
     leaves: Annotated[
         bool, given("For table: points are counted in the leaves of trees.", "--leaves")

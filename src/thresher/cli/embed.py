@@ -33,7 +33,8 @@ def embed(
         str | None, given("A name, folder or file: all-MiniLM-L6-v2 for texts, else resnet50.")
     ] = None,
     components: Annotated[
-        int | None, given("How many principal components of the points to keep.")
+        int | None,
+        given("How many principal components to keep; if not given, rows are not reduced."),
     ] = None,
     held_out: Annotated[
         float | None, given("The share of each class to hold out; 0.1 if not given.")
@@ -44,8 +45,8 @@ def embed(
     """Turn texts or images into rows of numbers, by a public model.
 
     Texts need sentence-transformers, images need torchvision. The model is a name that these
-    download, or one that you have. Components are those of the points; the validation set is
-    projected on them.
+    download, or one that you have. --components reduces all rows to the principal components of the
+    points alone.
 
     Example: thresher embed texts.csv --validation val.csv --out agnews.npz
 

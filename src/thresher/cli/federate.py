@@ -38,14 +38,21 @@ def task(
     validation: Annotated[Path, given("The public validation set.")],
     silo: Annotated[list[str], given("A silo, as NAME=PUBLIC-KEY; once for each.")],
     out: Annotated[Path, given("Where the task goes: .json.")],
-    epsilon: Annotated[float | None, given("The budget's epsilon.")] = None,
-    delta: Annotated[float | None, given("The budget's delta.")] = None,
+    epsilon: Annotated[
+        float | None,
+        given("The budget's epsilon; required unless --reveal-exact-counts is given."),
+    ] = None,
+    delta: Annotated[
+        float | None, given("The budget's delta; required unless --reveal-exact-counts is given.")
+    ] = None,
     fewest: Annotated[
         int | None,
         given("How many silos must stay to the end; the smallest safe number if not given."),
     ] = None,
     colluding: Annotated[int, given("Silos that may collude with the coordinator.")] = 1,
-    key: Annotated[Path, given("The coordinator's key.")] = Path("coordinator.key"),
+    key: Annotated[
+        Path, given("The coordinator's key; thresher federate key coordinator.key makes one.")
+    ] = Path("coordinator.key"),
     label: Annotated[str, given("The column of labels.")] = "y",
     radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
     kernel: Annotated[str, given("How much near points count, as in thresher release.")] = "box",
@@ -83,11 +90,11 @@ def task(
     from thresher.federate.signed_task import Task
     from thresher.files import check_free
     from thresher.privacy.leaf_setting import public_forest
-    from thresher.tables.labeled import read_labeled
+    from thresher.tables.labeled import read_labeled, same_columns
 
     check_free(out, [validation, key], force=force)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
-    X_val = _without(X_val, ignore)
+    X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))
     silos = dict(_named(each) for each in silo)
     parties: dict[str, Any] = {
         "silos": silos, "key": Key.load(key), "colluding": colluding, "name": name,
@@ -101,7 +108,10 @@ def task(
         made = Task.create_revealing_exact_counts(counts, **parties)
     else:
         if epsilon is None or delta is None:
-            raise InputError("a task needs epsilon and delta: its noise follows from them")
+            raise InputError(
+                "a task needs --epsilon and --delta, which set its noise; --reveal-exact-counts "
+                "makes one without"
+            )
         made = Task.create(
             X_val, y_val, epsilon=epsilon, delta=delta, unit=unit, **near,
             points_per_owner=points_per_owner, **parties,
@@ -118,7 +128,9 @@ def task(
 @app.command("coordinate")
 def coordinate(
     task: Annotated[Path, given("The task.")],
-    key: Annotated[Path, given("The coordinator's key.")] = Path("coordinator.key"),
+    key: Annotated[Path, given("The coordinator's key, with which the task was made.")] = Path(
+        "coordinator.key"
+    ),
     out: Annotated[Path, given("Where the price list goes.")] = Path("prices.json"),
     host: Annotated[str, given("Where to listen; 0.0.0.0 for all networks.")] = "127.0.0.1",
     port: Annotated[int, given("The port to listen on; 0 takes a free one.")] = 0,
@@ -259,11 +271,6 @@ def _named(given_silo: str) -> tuple[str, str]:
     if not equals:
         raise InputError(f"silo must be like NAME=PUBLIC-KEY, got {given_silo!r}")
     return name, public
-
-
-def _without(X: Any, ignore: str | None) -> Any:
-    names = [name for name in split_names(ignore) if name in getattr(X, "column_names", [])]
-    return X.drop_columns(names) if names else X
 
 
 def _like(X: Any, columns: Any, ignore: str | None, owner: str | None) -> Any:

@@ -27,7 +27,12 @@ def create(
     unit: Annotated[str, given("What is protected: point or owner.")] = "point",
     data_set: Annotated[str, given("What the ledger protects, in words.")] = "",
     filter_: Annotated[
-        str | None, given("How costs add up: gaussian or basic.", "--filter")
+        str | None,
+        given(
+            "How costs add up. gaussian (the default if delta is above 0) fits more releases, by "
+            "table or cells only; basic takes all mechanisms, and adds up epsilons and deltas.",
+            "--filter",
+        ),
     ] = None,
 ) -> None:
     """Create a ledger, whose terms are fixed forever; keep it and its witness on a local disk.

@@ -145,7 +145,13 @@ def draft(
     owners: Annotated[int, given("About how many owners there will be.")],
     closes: Annotated[str, given("When it closes, such as 2027-02-01T12:00Z.")],
     opens: Annotated[str | None, given("When it opens; when it is published if not given.")] = None,
-    radius: Annotated[float | None, given("Distance; a suggested one if not given.")] = None,
+    radius: Annotated[
+        float | None,
+        given(
+            "Distance up to which a row counts; if not given, it is suggested from the validation "
+            "set."
+        ),
+    ] = None,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "euclidean",
     kernel: Annotated[
         Literal["box", "gaussian", "triangular", "epanechnikov"],
@@ -428,7 +434,7 @@ def _write(out: Path, content: bytes, *, force: bool = False, private: bool = Fa
 def _read(path: Path) -> Any:
     from thresher.files import reading
 
-    with reading(path, "export") as found:
+    with reading(path, "market export") as found:
         return json.loads(found.read_text(encoding="utf-8"))
 
 

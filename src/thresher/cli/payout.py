@@ -39,8 +39,8 @@ def payout(
     """Share a pot among owners by exact values, in whole cents that add up to it.
 
     The rule is in the record of the values: the sum of an owner's points, or the game among owners
-    (thresher value --players owners). Owners with a negative value are paid nothing. The statement
-    has everything that is needed to compute it again.
+    (thresher value --players owners). Owners with a negative value are paid nothing, or the floor
+    if there is one. The statement has everything that is needed to compute it again.
 
     Example: thresher payout values.parquet --pot-cents 1000000 --out payout.csv
     --report payout.html

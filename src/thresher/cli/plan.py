@@ -27,7 +27,11 @@ def plan(
     trees: options.Trees = None,
     leaves: options.Leaves = 16,
     mechanisms: Annotated[
-        str | None, given("Which to compare: table, cells, paper; table and cells if not given.")
+        str | None,
+        given(
+            "Which to compare, as in thresher release: table, cells, paper; table and cells if not "
+            "given."
+        ),
     ] = None,
     counted: Annotated[
         bool, given("Plan tables with a noisy count of the points, as in release.", "--counted")

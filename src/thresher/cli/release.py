@@ -48,13 +48,22 @@ def release(
     ] = "classification",
     bounds: Annotated[
         str | None,
-        given("For regression: the public range of targets, such as 0,100; others are clipped."),
+        given(
+            "Required for regression: the public range of targets, such as 0,100. Targets outside "
+            "are clipped."
+        ),
     ] = None,
     empty: Annotated[
         float | None,
         given("For regression: the prediction if no point is near; the mean if not given."),
     ] = None,
-    mechanism: Annotated[Literal["table", "cells", "paper"], given("What is released.")] = "table",
+    mechanism: Annotated[
+        Literal["table", "cells", "paper"],
+        given(
+            "table: noisy counts near each validation point; cells: noisy label counts in public "
+            "cells (allows delta 0); paper: the paper's sampled counts, for comparison."
+        ),
+    ] = "table",
     owner: Annotated[str | None, given("The column of owners.")] = None,
     points_per_owner: Annotated[
         int | None, given("About how many points an owner has, a public number; with --owner.")
@@ -116,7 +125,10 @@ def release(
     ] = "points",
     within: Annotated[
         float | None,
-        given("Tell the operator which owners have equal rows (0), or rows within this distance."),
+        given(
+            "With --statements: tell the operator which owners have equal rows (0), or rows within "
+            "this distance."
+        ),
     ] = None,
     delimiter: options.Delimiter = None,
     force: options.Force = False,

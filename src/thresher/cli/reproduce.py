@@ -25,17 +25,25 @@ def reproduce(
         Path | None, given("The folder that has NAME.npz; THRESHER_DATA if not given, or OpenML.")
     ] = None,
     fetch: Annotated[bool, given("Download from OpenML what the folder does not have.")] = True,
-    sets: Annotated[str | None, given("Data sets, separated by commas.")] = None,
+    sets: Annotated[
+        str | None,
+        given("Data sets, separated by commas; all if not given, or two with --quick."),
+    ] = None,
     protocol: Annotated[str | None, given("paper or clean; both if not given.")] = None,
-    runs: Annotated[int | None, given("Draws for each figure; 5 if not given.")] = None,
+    runs: Annotated[
+        int | None, given("Draws for each number; if not given, 5, or 1 with --quick.")
+    ] = None,
     subsets: Annotated[
         int | None,
-        given("Models to train for each valuation: at least 4,000, 10,000 if not given."),
+        given(
+            "Models to train for each valuation, at least 4,000; if not given, 10,000, or 4,000 "
+            "with --quick."
+        ),
     ] = None,
     quick: Annotated[bool, given("A small version, in a minute or two.", "--quick")] = False,
     list_: Annotated[bool, given("List all tables and figures, and stop.", "--list")] = False,
 ) -> None:
-    """Compute tables and figures of the paper again, next to the printed figures.
+    """Compute the paper's tables and figures again, and show the printed numbers next to ours.
 
     An interrupted run continues where it stopped if you give it the same folder. Prints the path of
     the page that shows everything.

@@ -64,7 +64,11 @@ def value(
     ] = None,
     owner: Annotated[str | None, _column("The column of owners; guessed if not given.")] = None,
     categorical: Annotated[
-        str | None, _column("Columns of categories: a column of 0 and 1 for each.")
+        str | None,
+        _column(
+            "Columns of categories, such as sex,city. A forest takes each as one column; for other "
+            "methods, each category becomes a column of 0 and 1."
+        ),
     ] = None,
     text: Annotated[
         str | None, _column("The column of texts, to be embedded; needs sentence-transformers.")
@@ -74,7 +78,10 @@ def value(
         _column("The column of picture files, which the report shows; it is not a feature."),
     ] = None,
     model: Annotated[
-        str | None, _column("The name or folder of the model that embeds texts.")
+        str | None,
+        _column(
+            "The name or folder of the model that embeds texts; all-MiniLM-L6-v2 if not given."
+        ),
     ] = None,
     fill: Annotated[
         str | None, _column("How to fill missing numbers: median, zero or a number.")
@@ -108,7 +115,8 @@ def value(
     ] = None,
     decimal: Annotated[Literal[".", ","], _text("The mark before decimals.")] = ".",
     thousands: Annotated[
-        str | None, _text("The mark between thousands: a comma, a point, ' or space.")
+        str | None,
+        _text("The mark between thousands: a comma, a period, ', _ or space; none if not given."),
     ] = None,
     keep_na: Annotated[
         bool,
@@ -122,14 +130,23 @@ def value(
     ] = None,
     holdout: Annotated[
         float | None,
-        _validation("Without --validation: the share of each class to hold out; 0.1 if not given."),
+        _validation(
+            "Without --validation: the share of each class to hold out. If not given, it is 0.1, "
+            "but nothing is held out for a forest or from an .npz with X_val."
+        ),
     ] = None,
-    seed: Annotated[int, _validation("The seed for the rows held out, and for sampling.")] = 0,
+    seed: Annotated[
+        int,
+        _validation(
+            "The seed for the rows held out, for the folds and trees of a forest, and for sampling."
+        ),
+    ] = 0,
     method: Annotated[
         Method,
         _method(
-            "How points are valued; auto is forest for a table of named columns, and tknn for "
-            "embeddings, in parts, and with options about distances."
+            "How points are valued. auto is tknn for embeddings, for .npy and .npz, for classes "
+            "with --memory or --engine dask, and with --radius, --metric, --kernel, --rings, "
+            "--fill, --standardize, --text or a calibrated semivalue; otherwise it is forest."
         ),
     ] = "auto",
     trees: Annotated[int, _method("How many trees, for forest.")] = 200,
@@ -146,11 +163,14 @@ def value(
     kernel: Annotated[
         str | None,
         _method(
-            "For tknn: how much near points count: box (all alike), gaussian, triangular or "
-            "epanechnikov; if not given, gaussian, but box if --radius is a number."
+            "For tknn with classes: how much near points count: box (all alike), gaussian, "
+            "triangular or epanechnikov. If not given, it is box if --radius is a number, with "
+            "--players owners and with a calibrated semivalue, and otherwise gaussian."
         ),
     ] = None,
-    rings: Annotated[int, _method("For tknn: into how many rings a kernel is divided.")] = 16,
+    rings: Annotated[
+        int, _method("For tknn with classes: into how many rings a kernel is divided.")
+    ] = 16,
     metric: Annotated[
         Literal["cosine", "euclidean"] | None, _method("Distance; cosine if not given.")
     ] = None,
@@ -175,7 +195,11 @@ def value(
         _method("For knn: how far off a value may be for each validation point; more is faster."),
     ] = 0.0,
     evaluations: Annotated[
-        int | None, _method("Models to train, for the last three methods.")
+        int | None,
+        _method(
+            "Models to train for data-shapley, beta-shapley and data-banzhaf. If not given, "
+            "10,000; for the first two, at least two permutations of the points."
+        ),
     ] = None,
     players: Annotated[
         Literal["points", "owners"],
@@ -187,8 +211,8 @@ def value(
     memory: Annotated[
         str | None,
         _method(
-            "The most memory to use, such as 2GB: the points are read in parts; needs --out and, "
-            "except for a forest of numbers, --validation."
+            "The most memory to use, such as 2GB: the points are read in parts. Needs --out and "
+            "--validation; with --task regression, a forest needs no --validation."
         ),
     ] = None,
     checkpoint: Annotated[
@@ -200,7 +224,10 @@ def value(
     ] = None,
     engine: Annotated[
         Literal["local", "dask"],
-        _method("dask: each file is read, counted and judged by a worker, and --out is a folder."),
+        _method(
+            "dask: workers read, count and judge a file each. Needs --out, a folder, and "
+            "--validation as --memory does."
+        ),
     ] = "local",
     scheduler: Annotated[
         str | None,
@@ -228,7 +255,8 @@ def value(
     share of them has its label, the best other label, and a suggestion: keep, relabel,
     inspect, drop, or outlier (nobody is near). With a forest, the others are the rows that share
     its leaves, and there is a list of rows to review. With distances, they are validation points.
-    The output records how it was computed, and from which files. With --task regression, it has the
+    The method zero-budget and those that train models give only the value, rank and percentile. The
+    output records how it was computed, and from which files. With --task regression, it has the
     target that the others expect and the one that would help most, and correct replaces relabel.
 
     Example: thresher value train.csv

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from thresher.errors import InputError
+from thresher.errors import InputError, either
 from thresher.federate import primitives
 from thresher.files import reading, write_text
 
@@ -51,7 +51,8 @@ class Key:
     @classmethod
     def load(cls, path: str | Path) -> Key:
         """The key in a file that `save` wrote."""
-        with reading(path, "key") as found:
+        way = either("Key.create().save(path)", f"thresher federate key {path}")
+        with reading(path, "key", otherwise=f"{way} makes it") as found:
             document = json.loads(found.read_text(encoding="utf-8"))
             if not isinstance(document, dict) or document.get("format") != FORMAT:
                 raise InputError(f"its format is not {FORMAT}")

@@ -1,8 +1,8 @@
 """Whether a federated release can be what so many points add up to: a cheap look for lies.
 
 A silo can lie, and nothing in the protocol shows it. But a point adds at most one to either count
-of a validation point, so counts of more than all points together prove that somebody lied. How far
-the total mass is from what the validation set suggests is a hint.
+of a validation point. So if counts are above the number of all points, by more than noise explains,
+somebody probably lied. How far the whole table is from what the validation set suggests is a hint.
 """
 
 from __future__ import annotations
@@ -21,19 +21,23 @@ FACTOR = 2.0  # more than so many times what is expected, or less than one part 
 
 @dataclass(frozen=True)
 class Plausibility:
-    """How the mass of a release compares with a public number of points.
+    """How the table of a release compares with a public number of points.
 
     Parameters
     ----------
     per_point
-        The mean mass of a point: near validation points, as clipped, or trees.
+        How much a point (or an owner, if owners are protected) adds to the table on average. With a
+        radius, this is how many validation points it is near, after clipping. With leaves, it is
+        how many trees it fills.
     expected
-        What the validation set suggests for it, or the number of trees.
+        What the validation set suggests for `per_point`. With leaves, it is the number of trees,
+        times the points of an owner if owners are protected.
     deviation
-        By how much noise alone moves `per_point`.
+        The standard deviation of `per_point` that is due to noise alone.
     impossible
-        Validation points or leaves with counts above the number of points or below zero. Each of
-        them proves that somebody lied.
+        How many validation points or leaves have counts above the number of points, or below zero,
+        by more than six standard deviations of the noise. An honest round almost never has one:
+        somebody probably lied.
 
     Examples
     --------
@@ -50,7 +54,10 @@ class Plausibility:
 
     @property
     def is_plausible(self) -> bool:
-        """Whether nothing is impossible, and the mass is within a factor of 2 of the expected."""
+        """Whether nothing is impossible, and `per_point` is within a factor of 2 of `expected`.
+
+        Six standard deviations of the noise are allowed on top.
+        """
         slack = DEVIATIONS * self.deviation
         low, high = self.expected / FACTOR - slack, self.expected * FACTOR + slack
         return not self.impossible and bool(low <= self.per_point <= high)

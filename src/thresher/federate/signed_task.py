@@ -93,10 +93,11 @@ class Task:
         key
             The coordinator's key.
         fewest
-            k: with fewer survivors than this, the round fails, and nothing is opened.
+            k: how many of the n silos must stay until the end. If fewer do, the round fails, and
+            nobody learns a sum. It must be above t, with 2 k > n + t.
         colluding
-            t: how many silos may collude with the coordinator, the observer included. It needs 2 k
-            > n + t.
+            t: how many silos may collude with the coordinator. It is at least 1, because a silo
+            that sees the result knows its own share of the noise.
         unit
             What is protected: a "point", an "owner" with all points in one silo (silos then name
             owners), or a "silo" as a whole.

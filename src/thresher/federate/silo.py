@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.federate.http_client import Link, fetch_task, play
 from thresher.federate.keys import Key
 from thresher.federate.round_release import Holding, exact_prices, exact_table, outcome
@@ -74,9 +74,10 @@ class Silo:
     def join(self, url: str, *, patience: float = PATIENCE, wait: float = WAIT) -> Any:
         """Take part in the round at `url`; returns the release with this silo's values.
 
-        Raises `ProtocolError` if the coordinator or another silo does not follow the protocol, or
-        the round fails, and `BudgetError` if the release does not fit the ledger. Then nothing has
-        left this silo except keys and sealed shares of keys.
+        Raises `BudgetError` if the release does not fit the ledger. Then nothing has left this silo
+        except keys and sealed shares of keys. Raises `ProtocolError` if the coordinator or another
+        silo does not follow the protocol, or the round fails. By then, the silo may have sent its
+        masked table, and its ledger may have been charged.
         """
         link = Link(url, patience)
         task = self.check(Task.read(fetch_task(link)))
@@ -103,12 +104,13 @@ class Silo:
         if not task.is_private and not self._reveal:
             raise InputError(
                 "the task has no noise: everyone would learn exact counts of all silos together; "
-                "pass reveal_exact_counts=True if that is what you want"
+                f"pass {option('reveal_exact_counts', value=True)} if that is what you want"
             )
         if (self._points[2] is not None) != (task.terms["unit"] == "owner"):
+            owners = either("owners", option("owner"))
             raise InputError(
-                f"the task protects each {task.terms['unit']}: pass owners if the task protects "
-                "owners, and leave them out if it protects points"
+                f"the task protects each {task.terms['unit']}: pass {owners} if the task protects "
+                "owners, and leave it out otherwise"
             )
         return task
 

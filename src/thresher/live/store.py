@@ -110,7 +110,8 @@ class LiveCounts:
         folder
             A new or empty folder; its parent folder must exist.
         X_val, y_val, radius, metric, classes, forest, kernel, rings
-            As in `NeighborCounts`; distances cannot be precomputed.
+            As in `NeighborCounts`, but `radius` has no default: pass it, or a forest, or a kernel
+            that is a sequence of (radius, weight). Distances cannot be precomputed.
         dtype
             "float64" can hold the features of any table. "float32" takes half the space, and
             refuses points that it would have to round. With a forest, the store always keeps

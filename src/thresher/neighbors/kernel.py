@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError, ThresherWarning, option
+from thresher.errors import InputError, ThresherWarning, either, option
 from thresher.inputs.checks import check_count, check_radius
 
 BOX = "box"
@@ -108,17 +108,17 @@ def _check_unused(rings: int, right: int, why: str) -> None:
 
 def _wanted() -> str:
     names = ", ".join(repr(name) for name in (BOX, *SHAPES))
-    return f"{names} or a sequence of (radius, weight)"
+    return f"{either('', 'one of ')}{names}{either(' or a sequence of (radius, weight)', '')}"
 
 
 def _named(name: str, rings: int, radius: float) -> tuple[float, Kernel]:
     """Rings of equal width, each with the kernel's weight at its middle."""
     if rings > MOST_RINGS:
-        raise InputError(f"rings must be at most {MOST_RINGS}, got {rings}")
+        raise InputError(f"{option('rings')} must be at most {MOST_RINGS}, got {rings}")
     if not 0 < radius < math.inf:
         raise InputError(
-            f"{option('radius')} must be positive and finite with kernel={name!r}, got {radius:g}: "
-            "rings have a width. kernel='box' takes any radius"
+            f"{option('radius')} must be positive and finite with {option('kernel', name)}, got "
+            f"{radius:g}: rings have a width. {option('kernel', BOX)} takes any radius"
         )
     if radius > LARGEST_RADIUS:
         raise InputError(

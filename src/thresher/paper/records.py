@@ -1,4 +1,4 @@
-"""From outcomes to records: mean and deviation over draws, the paper's figure, the difference."""
+"""From outcomes to records: mean and deviation over draws, the paper's number, the difference."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ IN_KIND = "other embeddings than the paper's: to be compared in kind"
 
 @dataclass(frozen=True)
 class Record:
-    """One figure of a table: ours, the paper's, and how far they are apart.
+    """One number of a table: ours, the paper's, and their difference.
 
-    The standard error of the difference is None if it is unknown. In a replay of the authors' rows,
-    it is the error of both means over the noise, and 0 without noise. Otherwise the paper's figure
-    comes from one draw of rows, which varies as much as ours do.
+    `beyond` is True if they differ by more than two standard errors, and by more than rounding
+    explains. The standard error of the difference is None if it is unknown. In a replay of the
+    authors' rows, it is the error of both means over the noise, and 0 without noise. Otherwise the
+    paper's number comes from one draw of rows, which varies as much as ours do.
 
     Examples
     --------
@@ -47,8 +48,8 @@ class Record:
     paper_deviation: float | None = None
     difference: float | None = None  # ours minus the paper's
     standard_error: float | None = None
-    beyond: bool = False  # whether the difference is more than two of them, and than rounding
-    note: str = ""  # why a figure is missing or not judged
+    beyond: bool = False
+    note: str = ""  # why a number is missing or not judged
 
 
 def make_records(

@@ -82,7 +82,7 @@ def reproduce(
     sets, protocols
         Which data sets, and "paper" or "clean". The default is all.
     runs, subsets
-        How many draws to make for each figure (by default 5), and how many models to train for each
+        How many draws to make for each number (by default 5), and how many models to train for each
         retrained valuation (by default 10,000, and at least 4,000: two permutations of the points).
     quick
         A small version: one draw, two sets, few steps of every axis, 4,000 models.
@@ -199,9 +199,9 @@ def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
 def _experiments(names: str | Sequence[str]) -> list[Experiment]:
     asked = [names] if isinstance(names, str) else list(names)
     for name in asked:
-        check_choice("name", name, ("all", *EXPERIMENTS))
+        check_choice("names", name, ("all", *EXPERIMENTS))
     if not asked:
-        raise InputError(f"name must be all or some of {', '.join(EXPERIMENTS)}")
+        raise InputError(f"names must be all, or one or more of {', '.join(EXPERIMENTS)}")
     return [each for name, each in EXPERIMENTS.items() if name in asked or "all" in asked]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from thresher.array_types import Floats, Integers
-from thresher.errors import InputError
+from thresher.errors import InputError, option
 from thresher.files import write_table
 from thresher.valuation import Valuation
 
@@ -120,7 +120,9 @@ def check_parts(folder: Path, *, force: bool) -> None:
         raise InputError(f"cannot create {folder}: {refused.strerror}") from None
     there = sorted(folder.glob(PARTS))
     if there and not force:
-        raise InputError(f"{there[0]} already exists: name another folder, or use force")
+        raise InputError(
+            f"{there[0]} already exists: name another folder, or use {option('force', value=True)}"
+        )
 
 
 def free_parts(folder: Path, count: int) -> list[str]:

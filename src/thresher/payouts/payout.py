@@ -12,7 +12,7 @@ from thresher.inputs.checks import check_choice, check_count
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import warn_of_names
 from thresher.payouts.shared_rows import SharedRows, shared_rows
-from thresher.payouts.shares import Terms
+from thresher.payouts.shares import Terms, in_cents
 from thresher.payouts.statement import Payout, finite_values
 from thresher.valuation import Valuation
 
@@ -41,9 +41,9 @@ def payout(
     cap
         The most that an owner is paid, in cents. What is left when all are capped is `unpaid`.
     flooring
-        How negative values are cut off. "owner" pays nothing to owners whose sum is negative.
-        "point" counts negative points as 0, so that splitting good rows from poor ones gains
-        nothing; it needs a `Valuation` of points.
+        How negative values are cut off. "owner" counts an owner's negative sum as 0, so that owner
+        gets only the floor. "point" counts negative points as 0, so that splitting good rows from
+        poor ones gains nothing; it needs a `Valuation` of points.
     rows
         The rows of a `Valuation`'s points, as numbers on one scale. The statement then tells the
         operator which owners have rows in common.
@@ -90,7 +90,8 @@ def _cents(name: str, value: object) -> int:
         return check_count(name, value, least=0)
     except InputError:
         raise InputError(
-            f"{name} must be a whole number of cents, at least 0, got {value!r}: 12.50 is 1250"
+            f"{in_cents(name)} must be a whole number of cents, at least 0, got {value!r}: 12.50 "
+            "is 1250"
         ) from None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 
 
 def money(cents: float) -> str:
@@ -26,6 +26,11 @@ def money(cents: float) -> str:
     '1,234.56'
     """
     return f"{cents / 100:,.2f}"
+
+
+def in_cents(name: str) -> str:
+    """An amount as messages name it: the command says that it is in cents."""
+    return either(name, option(f"{name}_cents"))
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,20 @@ class Terms:
 
     def check(self, owners: int) -> None:
         """Raise unless so many owners can be paid like that."""
+        pot, floor, minimum, cap = map(in_cents, ("pot", "floor", "minimum", "cap"))
         if self.floor * owners > self.pot:
             raise InputError(
-                f"floor={self.floor} for {owners} owners is {self.floor * owners} cents, more than "
-                f"pot={self.pot}"
+                f"{floor} must be at most {self.pot // owners} for {owners} owners, got "
+                f"{self.floor}: lower it, or raise {pot}"
             )
         if self.floor and self.minimum:
-            raise InputError("floor cannot be used with minimum: all are paid at least the floor")
+            raise InputError(
+                f"{floor} cannot be used with {minimum}: all are paid at least the floor"
+            )
         if self.cap is not None and self.cap < max(self.floor, self.minimum, 1):
             raise InputError(
-                f"cap must be at least 1 cent, the floor and the minimum, got {self.cap}"
+                f"{cap} must be at least 1 cent, and no less than {floor} or {minimum}, got "
+                f"{self.cap}"
             )
 
 
@@ -92,9 +101,10 @@ def whole_cents(weights: Sequence[int], terms: Terms) -> list[int]:
             : _largest(len(order), lambda count: _all_above(weights, order[:count], terms))
         ]
         if not kept:
+            pot, minimum = map(in_cents, ("pot", "minimum"))  # no cap is below the minimum
             raise InputError(
-                f"minimum={terms.minimum} is more than any owner can get with pot={terms.pot} and "
-                f"cap={terms.cap}"
+                f"{minimum} must be at most {terms.pot}, got {terms.minimum}: lower it, or raise "
+                f"{pot}"
             )
     above, below = _rate([weights[place] for place in kept], terms)
     most = terms.pot if terms.cap is None else terms.cap

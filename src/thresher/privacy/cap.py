@@ -137,7 +137,9 @@ class Cap(Terms):
             return f"{what}: {left} at delta={self.delta:g}; {ways}"
         if asked.mu_squared:
             return (
-                f"a Gaussian cost does not fit a ledger of (epsilon, delta) pairs: {left}; {ways}"
+                f"a Gaussian cost does not fit a ledger of (epsilon, delta) pairs: {left}; charge "
+                "epsilon and delta instead, or use a ledger created with "
+                f"{option('filter', 'gaussian')} for new data"
             )
         own = f" and delta={asked.delta:.6g}" if asked.delta else ""
         if asked.delta * SCALE > _exact(self.delta) - spent.delta:

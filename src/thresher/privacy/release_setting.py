@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.errors import InputError, option
+from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.inputs.checked_inputs import check_validation, kept
 from thresher.inputs.checks import check_choice
@@ -80,7 +80,9 @@ def _public_side(game: Game) -> PublicSide:
     if check_task(game.task) == REGRESSION:
         return _targets_side(game, kernel)
     if game.bounds is not None or game.empty is not None:
-        raise InputError("bounds and empty need task='regression'")
+        raise InputError(
+            f"{option('bounds')} and {option('empty')} need {option('task', REGRESSION)}"
+        )
     if game.forest is not None:
         check_leaves_alone(game.radius, game.metric, game.kernel)
         return forest_side(game.forest, game.X_val, game.y_val, game.classes)
@@ -94,15 +96,15 @@ def _targets_side(game: Game, kernel: Kernel | None) -> TargetSide:
     for name, given in ((option("kernel"), kernel), (FOREST, game.forest)):
         if given is not None:
             raise InputError(
-                f"{name} cannot be used with task='regression': private releases of numbers "
-                "count all points within the radius alike. Leave it out"
+                f"{name} cannot be used with {option('task', REGRESSION)}: private releases of "
+                "numbers count all points within the radius alike. Leave it out"
             )
     if game.classes is not None:
         raise InputError("classes cannot be used with task='regression', which has targets")
     if game.bounds is None:
         raise InputError(
-            "bounds is missing: pass the public range of the targets, (low, high). Private "
-            "targets outside it are clipped"
+            f"{option('bounds')} is missing: pass the public range of the targets, "
+            f"{either('(low, high)', 'such as 0,100')}. Private targets outside it are clipped"
         )
     return target_side(
         game.X_val, game.y_val, radius=game.radius, metric=game.metric, empty=game.empty,
@@ -116,8 +118,8 @@ def design_release(mechanism: object, setting: Setting) -> Design:
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]()
     if type(setting) is not Setting and not isinstance(mechanism, Table):
         raise InputError(
-            "targets, kernels and leaves can be released only with "
-            f"{option('mechanism', 'table')}, got {type(mechanism).__name__}"
+            "targets, kernels and leaves can be released only by the mechanism 'table', got "
+            f"{type(mechanism).__name__.lower()!r}"
         )
     return mechanism.design(setting)
 

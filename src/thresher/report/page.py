@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from thresher.errors import InputError, require
+from thresher.errors import InputError, option, require
 from thresher.files import check_writable, write_text
 from thresher.report.charts import mark
 from thresher.report.evidence import Evidence
@@ -88,7 +88,9 @@ def check_target(path: str | Path, *, force: bool = False) -> None:
     if Path(path).suffix.lower() not in {".html", ".htm"}:
         raise InputError(f"a report must be an .html file, got {path}")
     if Path(path).exists() and not force:
-        raise InputError(f"{path} already exists: name another file, or use force")
+        raise InputError(
+            f"{path} already exists: name another file, or use {option('force', value=True)}"
+        )
     check_writable(path)
 
 

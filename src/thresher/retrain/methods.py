@@ -183,7 +183,9 @@ def data_banzhaf(
 
     Coalitions contain every point with probability one half. A value is the mean utility of
     coalitions with the point minus the mean of those without it, so every fit informs the values of
-    all points. The other arguments are those of `data_shapley`. From Wang and Jia 2023.
+    all points. `evaluations` is how many coalitions to train on: at least 4, and by default 10,000
+    or, with `stability`, as many as it takes. `stability` compares two halves of the coalitions.
+    The other arguments are those of `data_shapley`. From Wang and Jia 2023.
 
     Examples
     --------

@@ -211,7 +211,8 @@ def check_streaming_fill(fill: object) -> float | None:
     found = check_fill(fill)
     if isinstance(found, str):
         raise InputError(
-            f"{option('fill', 'median')} needs each column as a whole, which {option('memory')} "
-            f"does not keep: use {option('fill', 'zero')} or a number, or fill the gaps beforehand"
+            f"{option('fill', 'median')} needs each column as a whole, which a run in parts or on "
+            f"Dask does not keep: use {option('fill', 'zero')} or a number, or fill the gaps "
+            "beforehand"
         )
     return found

@@ -104,6 +104,18 @@ def read_labeled(
     return X, arrow_entries(y)
 
 
+def read_complete(path: Path, label: str) -> tuple[Any, list[Any] | Any]:
+    """The same, where every cell of a feature must be a number."""
+    X, y = read_labeled(path, label)
+    for name in getattr(X, "column_names", ()):
+        if X.column(name).null_count:
+            raise InputError(
+                f"{path} has cells in column {name!r} that are missing or not numbers: fill or "
+                "encode them, or remove the column"
+            )
+    return X, y
+
+
 def private_targets(y: Any) -> Any:
     """Private targets: text becomes numbers, cell by cell, and what is none of them is missing."""
     kind = str(getattr(y, "type", ""))  # of Arrow; arrays have none
