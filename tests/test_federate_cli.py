@@ -127,6 +127,8 @@ def test_a_task_says_what_is_wrong_with_its_files(folder):
     refused = invoke(*named, place / "text.csv").exception
     assert "cells in column 'c' that are missing or not numbers" in str(refused)
     assert invoke(*named, place / "text.csv", "--ignore", "c").exit_code == 0
+    lost = invoke(*command, "--validation", place / "val.csv", "--key", place / "no.key")
+    assert f"{place / 't'} already exists" in str(lost.exception)
     (place / "t").unlink()
     lacking = invoke(*command, "--validation", place / "val.csv", "--key", place / "no.key")
     assert in_options(lacking.exception.args[0]) == (

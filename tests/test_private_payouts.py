@@ -320,7 +320,16 @@ def test_the_command_writes_statements_and_refuses_before_it_charges(release, tm
         game.check("clinic", "table", plain=False)
     with pytest.raises(th.InputError, match="the release was written, but no statements"):
         asked.write(released(epsilon=0.01))
-    PrivatePay(None, None, "estimate", "gains", "points", None).write(None)
+    nothing = PrivatePay(None, None, "estimate", "gains", "points", None)
+    nothing.check(None, "paper", plain=False)
+    nothing.write(None)
+    for name, given in {
+        "pay": "lower", "basis": "total", "players": "owners", "within": 0.0
+    }.items():  # fmt: skip
+        with pytest.raises(
+            th.InputError, match=f"--{name} needs --statements.*nothing was charged"
+        ):
+            replace(nothing, **{name: given}).check("clinic", "table", plain=True)
 
 
 def test_the_operators_page_shows_rows_in_common_and_what_they_were_paid(release):

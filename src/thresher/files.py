@@ -100,7 +100,7 @@ def check_writable(path: str | Path) -> None:
 def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
     """Raise where a file cannot be written, or is there already, unless by `force`."""
     if path.exists() and not path.is_dir() and not force:
-        same = any(path.samefile(each) for each in inputs)
+        same = any(each.exists() and path.samefile(each) for each in inputs)
         what = "is the input itself" if same else "already exists"
         raise InputError(
             f"{path} {what}: name another file, or replace it with {option('force', value=True)}"

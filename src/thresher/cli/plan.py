@@ -122,7 +122,8 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
         "rank_agreement": "ranks", "zero_budget": "ranks, no budget", "add_remove": "add/remove",
         "replace_one": "replace", "mu_squared": "mu^2",
     }  # fmt: skip
-    cells = [list(names.values()), *([_cell(row[name]) for name in names] for row in rows)]
+    shown = [row | {"mu_squared": row["mu_squared"] or "none"} for row in rows]
+    cells = [list(names.values()), *([_cell(row[name]) for name in names] for row in shown)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
     noise = [f"{row['mechanism']} at {row['epsilon']:g}" for row in rows if row["is_noise"]]

@@ -29,6 +29,7 @@ class PrivatePay:
         if (self.statements is None) != (self.pot is None):
             raise InputError("--statements and --pot-cents go together; nothing was charged")
         if self.statements is None:
+            self._check_unused()
             return
         if owner is None or mechanism != "table":
             raise InputError(
@@ -49,6 +50,15 @@ class PrivatePay:
                 f"{self.statements} already exists: choose a new folder for --statements; nothing "
                 "was charged"
             )
+
+    def _check_unused(self) -> None:
+        usual = {"pay": "estimate", "basis": "gains", "players": "points", "within": None}
+        for name, value in usual.items():
+            if getattr(self, name) != value:
+                raise InputError(
+                    f"--{name} needs --statements, the folder for what owners are paid; nothing "
+                    "was charged"
+                )
 
     def write(self, release: Any) -> None:
         """Write the statements of a release, and say what the public may know of them."""
