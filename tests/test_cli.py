@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import waits
 from tabular import thresher
+from typer.testing import CliRunner
 
 import thresher as th
+from thresher.cli import app
 from thresher.tables.labeled import read_labeled
 
 
@@ -26,6 +29,39 @@ def folder(tmp_path):
 
 
 RELEASE = ("--validation", "val.csv", "--delta", "1e-6", "--ledger", "l.db")
+
+
+def test_labels_of_arrays_and_columns_to_ignore_are_those_that_were_named(folder, monkeypatch):
+    """A release of other labels, or of a column that was to be left out, costs budget for good."""
+    pytest.importorskip("opendp")
+    monkeypatch.chdir(folder)
+    th.Ledger.create("l.db", epsilon=3, delta=1e-6).close()
+    X, signs = np.load("points.npz")["X"], np.load("points.npz")["y"]
+    for name, rows in (("v", slice(0, 60)), ("p", slice(60, 240))):
+        np.savez(f"{name}.npz", X=X[rows], y=signs[rows], other=np.where(signs[rows] > 0, "a", "b"))
+
+    def release(points, validation, *more):
+        command = [
+            "release", points, "--validation", validation, "--delta", "1e-6", "--ledger", "l.db",
+            "--epsilon", "0.2", "--out-prices", "p.json", "--force",
+        ]  # fmt: skip
+        done = CliRunner().invoke(app, [*command, *more])
+        return done if done.exit_code == 0 else str(done.exception)
+
+    assert "p.npz has no array 'nosuch' (label)" in release("p.npz", "v.npz", "--label", "nosuch")
+    release("p.npz", "v.npz", "--label", "other")
+    assert th.PriceList.load("p.json").classes == ["a", "b"]
+    release("points.csv", "val.csv", "--ignore", "b*,y")
+    assert json.loads(Path("p.json").read_text())["columns"] == ["a", "c"]
+    assert "no column 'd'" in release("points.csv", "val.csv", "--ignore", "d")
+    assert "no column 'd'" in release(
+        "points.csv", "val.csv", "--ignore", "d", "--standardize", "validation"
+    )
+    assert "not arrays" in release("p.npz", "v.npz", "--ignore", "x0")
+    planned = ["plan", "--validation", "v.npz", "--points", "500", "--label", "nosuch"]
+    assert "no array 'nosuch'" in str(CliRunner().invoke(app, planned).exception)
+    with th.Ledger.open("l.db") as ledger:
+        assert len(ledger) == 2
 
 
 def test_a_budget_is_created_spent_refused_and_verified(folder):

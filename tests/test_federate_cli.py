@@ -73,11 +73,7 @@ def coordinator(folder):
 def test_a_round_from_keys_to_values(folder, coordinator):
     place, digest = folder
     ledger = th.Ledger.create(place / "north.db", epsilon=3, delta=1e-6)
-    url = None
-    for line in coordinator.stderr:
-        if found := re.search(r"listening at (\S+)", line):
-            url = found[1]
-            break
+    url = listening(coordinator)
     shown = joining(place, "north", url)
     assert shown.exit_code == 2
     assert digest in shown.output
@@ -134,6 +130,72 @@ def test_a_task_says_what_is_wrong_with_its_files(folder):
     assert in_options(lacking.exception.args[0]) == (
         f"there is no file {place / 'no.key'}: thresher federate key {place / 'no.key'} makes it"
     )
+
+
+def listening(process):
+    """The address that a coordinator says."""
+    return next(found[1] for line in process.stderr if (found := re.search(r"at (http\S+)", line)))
+
+
+def test_a_round_without_noise_from_files(folder):
+    """Of text, too: a silo's values are those of all points together."""
+    place, _ = folder
+    roster = [
+        f"--silo={name}={th.federate.Key.load(place / f'{name}.key').public}"
+        for name in ("north", "south", "west")
+    ]
+    command = [
+        "federate", "task", "--validation", place / "val.csv", *roster, "--reveal-exact-counts",
+        "--key", place / "coordinator.key", "--out", place / "plain.json",
+    ]  # fmt: skip
+    for more in (["--epsilon", 1], ["--delta", 0], ["--unit", "owner"], ["--points", 3]):
+        refused = invoke(*command, *more).exception
+        assert f"{more[0]} cannot be used with --reveal-exact-counts" in str(refused)
+    digest = invoke(*command).stdout.strip()
+    coordinate = ["federate", "coordinate", "--task", place / "plain.json", "--key"]
+    shown = invoke(*coordinate, place / "coordinator.key", "--report", place / "page.html")
+    assert "--report shows a private release, but this task has no noise" in str(shown.exception)
+    started = [
+        sys.executable,
+        "-m",
+        "thresher",
+        *coordinate,
+        "coordinator.key",
+        "--out",
+        "all.json",
+    ]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with waits.started([str(word) for word in started], cwd=place, **streams) as process:
+        url, done = listening(process), {}
+        agreed = ["--digest", digest, "--reveal-exact-counts", "--out"]
+
+        def join(name):
+            done[name] = joining(place, name, url, *agreed, place / f"{name}-values.csv")
+
+        threads = [
+            threading.Thread(target=join, args=[name]) for name in ("north", "south", "west")
+        ]
+        for thread in threads:
+            thread.start()
+        waits.join(*threads)
+        assert [each.exit_code for each in done.values()] == [0, 0, 0], done
+    values = np.loadtxt(place / "west-values.csv", delimiter=",", skiprows=1)[:, 1]
+    want = th.tknn_shapley(X[60:], Y[60:], X[:60], Y[:60]).values[200:]
+    np.testing.assert_allclose(values, want, rtol=1e-12)
+
+
+def test_columns_to_ignore_are_names_or_patterns_of_columns_that_are_there(folder):
+    place, _ = folder
+    silos = [f"--silo={name}={th.federate.Key.create().public}" for name in ("north", "south")]
+    command = ["federate", "task", *silos, "--epsilon", 1, "--delta", 1e-6, "--out", place / "i"]
+    command += ["--key", place / "coordinator.key", "--validation"]
+    assert invoke(*command, place / "val.csv", "--ignore", "b*,y").exit_code == 0
+    assert th.federate.Task.load(place / "i").columns == ["a"]
+    refused = invoke(*command, place / "val.csv", "--ignore", "c", "--force").exception
+    assert "has no column 'c'" in str(refused)
+    np.savez(place / "val.npz", X=X[:60], y=Y[:60])
+    refused = invoke(*command, place / "val.npz", "--ignore", "x0", "--force").exception
+    assert "needs tables with named columns, not arrays" in str(refused)
 
 
 def test_exact_counts_need_their_name(folder):

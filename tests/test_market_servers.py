@@ -30,6 +30,8 @@ from market_forks import wait_until
 from sqlalchemy import select
 
 import thresher as th
+from thresher.cli.serve import work
+from thresher.errors import InputError
 from thresher.market import workers
 from thresher.market.app import create_app
 from thresher.market.client import Client, MarketError
@@ -228,6 +230,18 @@ def test_a_body_that_does_not_come_or_does_not_end_is_refused(tmp_path):
     status, said = ask_slowly(app, [b"x" * 600, b"x" * 600], 60)
     assert (status, b"too_large" in said) == (413, True)
     opened.close()
+
+
+def test_a_cap_is_fixed_when_the_market_is_made(tmp_path):
+    Market.open(tmp_path, epsilon=3).close()
+    Market.open(tmp_path, epsilon=3, delta=1e-5).close()
+    Market.open(tmp_path).close()
+    for asked in ({"epsilon": 2.0}, {"epsilon": 3, "delta": 1e-7}):
+        with pytest.raises(InputError, match="was fixed when the market was first opened"):
+            Market.open(tmp_path, **asked)
+    with pytest.raises(InputError, match="no market in .*: start it first, with thresher serve"):
+        work(tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_rows_of_one_who_may_not_hand_them_in_are_not_read(market, monkeypatch):  # noqa: F811

@@ -90,11 +90,13 @@ def task(
     from thresher.federate.signed_task import Task
     from thresher.files import check_free
     from thresher.privacy.leaf_setting import public_forest
-    from thresher.tables.labeled import read_labeled, same_columns
+    from thresher.tables.labeled import columns_left_out, read_labeled, same_columns
 
     check_free(out, [validation, key], force=force)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
-    X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))
+    X_val, _ = same_columns(
+        X_val, X_val, columns_left_out(split_names(ignore), X_val, roles=(label,))
+    )
     silos = dict(_named(each) for each in silo)
     parties: dict[str, Any] = {
         "silos": silos, "key": Key.load(key), "colluding": colluding, "name": name,
@@ -104,6 +106,7 @@ def task(
     if trees is not None:
         near["forest"] = public_forest(X_val, y_val, trees=trees, leaves=leaves)
     if reveal_exact_counts:
+        _check_exact(epsilon, delta, points_per_owner, points, unit)
         counts = NeighborCounts(X_val, y_val, **near)
         made = Task.create_revealing_exact_counts(counts, **parties)
     else:
@@ -150,6 +153,10 @@ def coordinate(
 
     check_free(out, [task, key], force=force)
     known = Task.load(task)
+    if report is not None:
+        if not known.is_private:
+            raise InputError("--report shows a private release, but this task has no noise")
+        check_free(report, [task, key], force=force)
     _describe(known)
     more = {"host": host, "port": port, "wait": wait, "first_wait": arrive}
     with Coordinator(known, key=Key.load(key), tell=say, **more) as running:  # type: ignore[arg-type]
@@ -191,7 +198,7 @@ def join(
     from thresher.federate.signed_task import Task
     from thresher.federate.silo import PATIENCE, Silo
     from thresher.files import check_free
-    from thresher.tables.labeled import read_private
+    from thresher.tables.labeled import read_labeled, read_private
 
     for target in (out, out_prices):
         if target is not None:
@@ -202,12 +209,17 @@ def join(
         say(f"its digest is {known.digest}")
         say("nothing was sent: compare the digest with the other silos, then add --digest")
         raise typer.Exit(2)
-    private = read_private(points, label, owner, delimiter=delimiter)
-    X = _like(private.X, known.columns, ignore, owner)
+    owners = None
+    if known.is_private:
+        private = read_private(points, label, owner, delimiter=delimiter)
+        X, y, owners = private.X, private.y, private.owners
+    else:  # nobody is protected from knowing that a row cannot be read
+        X, y = read_labeled(points, label, delimiter=delimiter)
+    X = _like(X, known.columns, ignore, (label, owner))
     if ledger is None and known.is_private:
         say("no ledger was given: nothing keeps track of what is released about these points")
     silo = Silo(
-        X, private.y, key=Key.load(key), approve=digest, owners=private.owners, ledger=ledger,
+        X, y, key=Key.load(key), approve=digest, owners=owners, ledger=ledger,
         reveal_exact_counts=reveal_exact_counts,
     )  # fmt: skip
     found = silo.join(url)
@@ -216,7 +228,7 @@ def join(
         prices.save(out_prices)
         say(f"wrote {out_prices}")
     if out is not None:
-        values = found.values if prices is not found else prices.values(X, private.y)
+        values = found.values if prices is not found else prices.values(X, y)
         _write_values(out, values.tolist())
         say(f"wrote {out}")
     say("the round is complete")
@@ -273,17 +285,27 @@ def _named(given_silo: str) -> tuple[str, str]:
     return name, public
 
 
-def _like(X: Any, columns: Any, ignore: str | None, owner: str | None) -> Any:
+def _check_exact(*given_for_noise: Any) -> None:
+    names = ("--epsilon", "--delta", "--points-per-owner", "--points", "--unit")
+    for name, entry in zip(names, given_for_noise, strict=True):
+        if entry not in (None, "point"):
+            raise InputError(
+                f"{name} cannot be used with --reveal-exact-counts, which adds no noise: leave out "
+                "one of the two"
+            )
+
+
+def _like(X: Any, columns: Any, ignore: str | None, roles: tuple[str | None, ...]) -> Any:
     """The points with the columns of the validation set, in its order."""
-    if columns is None or not hasattr(X, "column_names"):
-        return X
     import pyarrow as pa
 
-    from thresher.tables.labeled import same_columns
+    from thresher.tables.labeled import columns_left_out, same_columns
 
+    left_out = columns_left_out(split_names(ignore), X, roles=roles)
+    if columns is None or not hasattr(X, "column_names"):
+        return X
     empty = pa.table({name: pa.array([], pa.float64()) for name in columns})
-    left_out = [*split_names(ignore), *([] if owner is None else [owner])]
-    return same_columns(X, empty, left_out)[0]
+    return same_columns(X, empty, [*left_out, *filter(None, roles[1:])])[0]
 
 
 def _write_values(path: Path, values: list[float]) -> None:

@@ -58,7 +58,7 @@ def plan(
     """
     from thresher.privacy.plan import plan_release
     from thresher.privacy.table_mechanism import Table
-    from thresher.tables.labeled import read_labeled, same_columns
+    from thresher.tables.labeled import columns_left_out, read_labeled, same_columns
 
     if plot is not None:
         from thresher.plots import check_kind
@@ -66,7 +66,9 @@ def plan(
         check_kind(plot)
     budgets = _budgets(epsilon)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
-    X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))
+    X_val, _ = same_columns(
+        X_val, X_val, columns_left_out(split_names(ignore), X_val, roles=(label,))
+    )
     by_radius = kernel == "box" and trees is None
     names = split_names(mechanisms) if mechanisms else ["table", *(["cells"] * by_radius)]
     forest = forest_of(X_val, y_val, trees, leaves)

@@ -170,7 +170,7 @@ def release(
         raise typer.Exit(2)
     from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.runs.public_encoding import Preparation, read_bounds, read_radius
-    from thresher.tables.labeled import read_labeled, read_private, same_columns
+    from thresher.tables.labeled import columns_left_out, read_labeled, read_private, same_columns
 
     asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
     plain = kernel == "box" and trees is None and task == "classification"
@@ -181,7 +181,8 @@ def release(
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
     y, y_val = _labels(task, private.y, validation, y_val)
-    left_out = [*split_names(ignore), *([] if owner is None else [owner])]
+    left_out = columns_left_out(split_names(ignore), private.X, X_val, roles=(label, owner))
+    left_out += [] if owner is None else [owner]
     preparation = Preparation.of(standardize, fill, split_names(categorical))
     encoder = preparation and preparation.fit(validation, label, left_out, delimiter)
     X, X_val = (

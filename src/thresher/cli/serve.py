@@ -26,12 +26,13 @@ def serve(
     port: Annotated[int, given("The port to listen on; 0 takes a free one.")] = 8000,
     workers: Annotated[int, given("Processes that answer requests.")] = 1,
     cap_epsilon: Annotated[
-        float,
+        float | None,
         given(
-            "The most epsilon that all tasks may cost an owner together; fixed at the first start."
+            "The most epsilon that all tasks may cost an owner together; fixed at the first start, "
+            "at 10 if not given."
         ),
-    ] = 10.0,
-    cap_delta: Annotated[float, given("The same for delta.")] = 1e-5,
+    ] = None,
+    cap_delta: Annotated[float | None, given("The same for delta; 1e-5 if not given.")] = None,
 ) -> None:
     """Run a market: buyers publish tasks, and owners submit rows and are paid privately.
 
@@ -111,6 +112,8 @@ def work(data: Data = Path("market"), database: Url = None) -> None:
     from thresher.market.market import Market
     from thresher.market.workers import work as work_on
 
+    if not (data / "ledger.db").is_file():
+        raise InputError(f"there is no market in {data}: start it first, with thresher serve")
     market = Market.open(data, database)
     say(f"working on the market in {data}; press Ctrl-C to stop")
     work_on(market, threading.Event())

@@ -11,6 +11,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import func, select
 
+from thresher.errors import InputError, either, option
 from thresher.market.database import Database, sqlite_url
 from thresher.market.members import add_member
 from thresher.market.receipts import sign
@@ -29,8 +30,8 @@ class Market:
 
     @classmethod
     def open(
-        cls, folder: str | Path, url: str | None = None, *, epsilon: float = EPSILON,
-        delta: float = DELTA,
+        cls, folder: str | Path, url: str | None = None, *, epsilon: float | None = None,
+        delta: float | None = None,
     ) -> Market:  # fmt: skip
         """The market in a folder; what is missing there is made.
 
@@ -41,7 +42,8 @@ class Market:
         url
             The database; without it SQLite in the folder.
         epsilon, delta
-            The cap of the ledger, if it is made now: what all tasks together may cost an owner.
+            The cap of the ledger: what all tasks together may cost an owner. It is fixed when the
+            ledger is made, by default at 10 and 1e-5. Later, another cap is refused.
         """
         folder = Path(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -78,15 +80,33 @@ class Market:
         """Let go of the database."""
         self.database.close()
 
-    def _make_ledger(self, epsilon: float, delta: float) -> None:
+    def _make_ledger(self, epsilon: float | None, delta: float | None) -> None:
         lock = self.folder / "ledger.lock"
         with lock.open("w") as held:
             os.lockf(held.fileno(), os.F_LOCK, 0)  # two servers that start at once take turns
             if not self.ledger_path.exists():
+                cap = EPSILON if epsilon is None else epsilon, DELTA if delta is None else delta
                 Ledger.create(
-                    self.ledger_path, epsilon=epsilon, delta=delta, unit="owner",
+                    self.ledger_path, epsilon=cap[0], delta=cap[1], unit="owner",
                     data_set="all rows of the market",
                 )  # fmt: skip
+                return
+        self._check_cap(epsilon=epsilon, delta=delta)
+
+    def _check_cap(self, **asked: float | None) -> None:
+        """Refuse another cap than the one that is fixed."""
+        given = {name: number for name, number in asked.items() if number is not None}
+        if not given:
+            return
+        with Ledger.open(self.ledger_path) as ledger:
+            for name, number in given.items():
+                fixed = getattr(ledger, name)
+                if number != fixed:
+                    raise InputError(
+                        f"{either(name, option(f'cap_{name}'))} must be {fixed:g}, got {number:g}: "
+                        "it was fixed when the market was first opened. Leave it out, or use "
+                        "another folder"
+                    )
 
     def _make_key(self) -> None:
         with self.database.writing() as session:

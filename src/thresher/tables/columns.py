@@ -305,14 +305,17 @@ def _feature_names(
 
 
 def _matching(table: Table, wanted: Sequence[str], role: str) -> list[str]:
+    return matching(table.name, table.data.column_names, wanted, role)
+
+
+def matching(where: str, names: Sequence[str], wanted: Sequence[str], role: str) -> list[str]:
     """The columns that names or patterns mean, each once."""
-    names = table.data.column_names
     if isinstance(wanted, str):
         raise InputError(f"{option(role)} must be a list of names, got the string {wanted!r}")
     found: dict[str, None] = {}
     for name in wanted:
         fits = [name] if name in names else [x for x in names if fnmatch.fnmatchcase(x, name)]
         if not fits:
-            raise missing(table.name, "column", name, names, option(role))
+            raise missing(where, "column", name, names, option(role))
         found.update(dict.fromkeys(fits))
     return list(found)

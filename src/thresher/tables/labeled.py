@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from thresher.inputs.labels import check_labels
 from thresher.inputs.time_labels import arrow_entries
 from thresher.metrics import measure
 from thresher.privacy.rows import read_text as read_numbers
+from thresher.tables.columns import matching
 from thresher.tables.delimited import check_names
 from thresher.tables.packing import is_gzip, is_zip
 from thresher.tables.paths import delimiter_of, kind_of
@@ -67,7 +68,7 @@ def read_private(
     kind, lines = _kind(path), None
     try:
         if kind == "npz":
-            return PrivateTable(*_arrays(path, owner))
+            return PrivateTable(*_arrays(path, label, owner))
         between = delimiter_of(kind, delimiter)
         if between is not None:
             lines = read_lines(path, between, numbered=numbered)
@@ -95,7 +96,7 @@ def read_labeled(
     with reading(path, "table") as found:
         kind = _kind(found)
         if kind == "npz":
-            return _arrays(found, None)[:2]
+            return _arrays(found, label, None)[:2]
         between = delimiter_of(kind, delimiter)
         table = read_text(found, between) if between else read_columns(found, kind)
     X, y, _ = _apart(path, table, label, None)
@@ -136,6 +137,21 @@ def public_targets(path: Path, y: Any) -> Any:
                 f"name another {option('label')}"
             ) from None
     return targets
+
+
+def columns_left_out(
+    ignore: Sequence[str], *tables: Any, roles: Collection[str | None] = ()
+) -> list[str]:
+    """The columns that names or patterns mean, in any of these tables.
+
+    Columns that have one of the `roles` may be named, too.
+    """
+    if not ignore:
+        return []
+    if not all(hasattr(table, "column_names") for table in tables):
+        raise InputError(f"{option('ignore')} needs tables with named columns, not arrays")
+    names = dict.fromkeys(name for table in tables for name in table.column_names)
+    return matching("the table", [*names, *filter(None, roles)], ignore, "ignore")
 
 
 def same_columns(X: Any, X_val: Any, ignore: list[str]) -> tuple[Any, Any]:
@@ -196,12 +212,13 @@ def _kind(path: Path) -> str:
     return kind
 
 
-def _arrays(path: Path, owner: str | None) -> tuple[Any, Any, Any]:
-    stored = load_arrays(path, {"X", "y", owner or "X"})
-    for name in ("X", "y", owner):
-        if name is not None and name not in stored:
-            raise InputError(f"{path} has no array {name!r}")
-    return stored["X"], stored["y"], None if owner is None else stored[owner]
+def _arrays(path: Path, label: str, owner: str | None) -> tuple[Any, Any, Any]:
+    roles = {"X": "", label: f" ({option('label')})", owner or "X": f" ({option('owner')})"}
+    stored = load_arrays(path, roles)
+    for name, role in roles.items():
+        if name not in stored:
+            raise InputError(f"{path} has no array {name!r}{role}")
+    return stored["X"], stored[label], None if owner is None else stored[owner]
 
 
 def _apart(path: Path, table: Any, label: str, owner: str | None) -> tuple[Any, Any, Any]:
