@@ -81,6 +81,12 @@ def explain(
             "valuation must be what tknn_shapley, knn_shapley, forest_shapley or leaf_shapley "
             f"returns, got {type(valuation).__name__}"
         )
+    for name, given, method in (("forest", forest, FOREST), ("unseen", unseen, LEAVES)):
+        if given is not None and valuation.method != method:
+            raise InputError(
+                f"{name} is for a valuation by {method}, but this one is by {valuation.method}: "
+                f"leave {name} out"
+            )
     if valuation.params.get("task") == REGRESSION:
         return explain_targets(valuation, X, y, X_val, y_val, forest=forest, unseen=unseen)
     if valuation.method == "tknn-shapley":
