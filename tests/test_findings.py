@@ -154,6 +154,10 @@ def test_data_of_another_valuation_are_refused():
         explain(valuation, X, ["x"] * 40, X_val, y_val)
     with pytest.raises(th.InputError, match="the valuation has 40 points"):
         explain(valuation, X[:9], y[:9], X_val, y_val)
+    for name in ("forest", "unseen"):
+        why = f"{name} is for a valuation by .*, but this one is by tknn-shapley: leave {name} out"
+        with pytest.raises(th.InputError, match=why):
+            explain(valuation, X, y, X_val, y_val, **{name: "junk"})
     score = th.zero_budget_score(X, y, X_val, y_val, radius=0.8)
     with pytest.raises(th.InputError, match="needs a valuation by tknn_shapley"):
         explain(score, X, y, X_val, y_val)

@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import waits
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 
 import thresher as th
@@ -29,6 +32,7 @@ X[RNG.random(X.shape) < 0.1] = np.nan
 Y = RNG.integers(0, 3, 120)
 X_VAL, Y_VAL = X[:20] + 0.125, Y[:20]
 FOREST = th.grow_forest(X, Y, trees=6)
+FITTED = RandomForestClassifier(5, random_state=0).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -181,12 +185,28 @@ def test_counts_of_other_forests_and_judges_do_not_merge():
     [
         (lambda: th.NeighborCounts(forest=FOREST, radius=2), "radius, metric and kernel cannot be used with forest"),
         (lambda: th.NeighborCounts(forest=RandomForestClassifier()), "forest must be a Forest"),
+        (lambda: th.NeighborCounts(forest=FOREST, rings=7), "the box has no rings"),
+        (lambda: th.NeighborCounts(forest=FOREST, rings=-7), "rings must be an integer >= 1"),
+        (lambda: th.NeighborCounts(forest=FOREST, rings=7, task="regression"),
+         "the box has no rings"),
         (lambda: th.NeighborCounts(X_VAL, forest=FOREST), "X_val and y_val go together"),
         (lambda: th.NeighborCounts(forest=FOREST).add(X[:, :2], Y), "X has 2 features but the forest has 3"),
         (lambda: th.NeighborCounts(forest=FOREST).add(X, Y + 9), "y has labels not in classes"),
         (lambda: th.NeighborCounts(forest=FOREST).same, "this needs a validation set and a radius"),
         (lambda: th.NeighborCounts(forest=FOREST).add(X, Y).price_list().gain, "but the judges are 6 trees, judged by the points"),
         (lambda: th.grow_forest(X, Y, forest=FOREST), "forest is already grown"),
+        (lambda: th.grow_forest(X, Y[:3], forest=FITTED), "y has 3 labels but there are 120 rows"),
+        (lambda: th.grow_forest(X, Y, forest=FITTED, classes=[0, 1, 2]),
+         "classes cannot be used with a fitted"),
+        (lambda: th.grow_forest(X, Y, forest=FITTED, trees=40),
+         "trees=40 cannot be used with a forest that is already"),
+        (lambda: th.forest_shapley(X, Y, forest=FITTED, folds=3), "folds=3 cannot be used"),
+        (lambda: th.forest_shapley(X, Y, forest=FOREST, trees=8, memory="9GB"),
+         "trees=8 cannot be used"),
+        (lambda: th.forest_findings(X, Y, forest=FITTED, seed=1), "seed=1 cannot be used"),
+        (lambda: th.forest_findings(X, Y, forest=FOREST, seed=1), "seed=1 cannot be used"),
+        (lambda: th.forest_shapley(X, Y, forest=BaggingClassifier(DummyClassifier()).fit(X, Y)),
+         "must have scikit-learn's trees"),
         (lambda: th.grow_forest(X, Y, trees=5), "trees must be a multiple of folds"),
         (lambda: th.grow_forest(X, Y[:5]), "y has 5 labels but there are 120 rows"),
         (lambda: th.forest_shapley(X[:, :2], Y, forest=FOREST), "X has 2 features but the forest has 3"),
@@ -194,6 +214,7 @@ def test_counts_of_other_forests_and_judges_do_not_merge():
         (lambda: th.forest_shapley(X, Y, trees=5, memory="9GB"), "trees must be a multiple of folds"),
         (lambda: th.forest_shapley(X, Y, X_VAL, memory="9GB"), "X_val and y_val go together"),
         (lambda: th.forest_shapley(X, Y, memory="1B"), "memory of 1B is too little"),
+        (lambda: th.LiveCounts.create("folder", forest=FOREST, rings=8), "the box has no rings"),
         (lambda: th.LiveCounts.create("folder"), "radius is missing: name a distance, or pass forest="),
     ],
 )  # fmt: skip
@@ -210,6 +231,53 @@ def test_columns_have_the_names_they_were_grown_with():
         counts.add(frame[["b", "a", "c"]], Y)
     counts.add(X, Y).remove(frame, Y)  # numbers without names are taken as they come
     assert not counts.table.any()
+
+
+WAYS = {
+    "forest_shapley": th.forest_shapley,
+    "parts": lambda X, y, **more: th.forest_shapley(X, y, memory="9GB", **more),
+    "dask": lambda X, y, **more: th.forest_shapley(as_dask(X), y, **more),
+    "forest_findings": th.forest_findings,
+    "grow_forest": th.grow_forest,
+}
+
+
+def as_dask(X):
+    frame = pytest.importorskip("dask.dataframe")
+    if isinstance(X, pd.DataFrame):
+        return frame.from_pandas(X, npartitions=2)
+    return pytest.importorskip("dask.array").from_array(X, (40, X.shape[1]))
+
+
+@pytest.mark.parametrize("model", [RandomForestClassifier, RandomForestRegressor])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_fitted_forest_takes_only_the_columns_that_it_was_fitted_on(way, model):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    fitted = model(5, random_state=0).fit(frame, Y)
+    about = {"forest": fitted}
+    if model is RandomForestRegressor:
+        about |= {"task": "regression"} | ({} if way is th.grow_forest else {"empty": 0.0})
+    for rows, why in (
+        (X[:, :2], "X has 2 features but the forest has 3"),
+        (np.c_[X, X], "X has 6 features but the forest has 3"),
+        (frame[["c", "b", "a"]], "X has the columns of the forest in another order"),
+        (frame[["a", "b"]], r"X and the forest have different columns: only in the forest \['c'"),
+        (frame.astype({"b": "category"}), "X has columns of text or categories"),
+    ):
+        with pytest.raises(th.InputError, match=why):
+            way(rows, Y, **about)
+
+
+def test_a_forest_fitted_on_names_keeps_them_for_rows_without_names():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    fitted = RandomForestClassifier(5, random_state=0).fit(frame, Y)
+    with pytest.raises(th.InputError, match="X_val has the columns of the forest in another order"):
+        th.forest_shapley(X, Y, frame[["c", "b", "a"]], Y, forest=fitted)
+    wanted = th.forest_shapley(X, Y, forest=fitted)
+    for way in (WAYS["forest_shapley"], WAYS["parts"]):
+        assert (way(frame, Y, forest=fitted).values == wanted.values).all()
+    both = {"trees": 5, "folds": 2, "seed": 0}  # its own number, and the defaults
+    assert th.forest_shapley(X, Y, forest=fitted, **both) == wanted
 
 
 def test_no_more_than_a_leaf_holds_is_kept_of_points():

@@ -121,6 +121,11 @@ def test_another_valuation_or_other_data_are_refused():
         th.explain(valuation, X[::-1], y)
     with pytest.raises(InputError, match="60 points and 0 validation points"):
         th.explain(valuation, X, y, X[:5], y[:5])
+    with pytest.raises(InputError, match="unseen is for a valuation by leaf-shapley, but this"):
+        th.explain(valuation, X, y, unseen="junk")
+    leaves = (X[:, :2] > 0).astype(int)
+    with pytest.raises(InputError, match="forest is for a valuation by forest-shapley, but this"):
+        th.explain(th.leaf_shapley(leaves, y), leaves, y, forest="junk")
     score = th.zero_budget_score(X[:30], y[:30], X[30:], y[30:], radius=1)
     with pytest.raises(InputError, match="got zero-budget-score"):
         th.explain(score, X[:30], y[:30], X[30:], y[30:])

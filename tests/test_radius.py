@@ -189,6 +189,10 @@ def test_equal_rows_and_two_points(rng):
         ({"candidates": 1}, "candidates must be an integer >= 2"),
         ({"most_points": 0}, "most_points must be an integer >= 2"),
         ({"X_val": [[1.0]], "y_val": [0]}, "X_val has one row"),
+        ({"rings": 7}, "the box has no rings"),
+        ({"rings": 7, "task": "regression"}, "the box has no rings"),
+        ({"rings": -7, "task": "regression"}, "rings must be an integer >= 1"),
+        ({"kernel": "gaussian", "task": "regression"}, "kernel cannot be used with task"),
         ({"X_val": [[1.0], [0.0]]}, "X_val has zero rows"),
     ],
 )

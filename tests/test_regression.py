@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import coalition_weight, semivalues
 from sklearn.datasets import make_friedman1
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 
 import thresher as th
@@ -371,7 +371,61 @@ def test_a_forest_finds_wrong_targets():
     assert ranks[wrong].mean() < 0.35 * len(y)
 
 
+@pytest.mark.parametrize("judged", [True, False])
+def test_a_fitted_regressor_is_taken_as_it_is(judged):
+    X, y, V, y_val = problem(points=60, validation=20)
+    fitted = RandomForestRegressor(5, random_state=0, max_depth=2).fit(X, y)
+    judges, leaves_val = ((V, y_val), (fitted.apply(V), y_val)) if judged else ((), ())
+    about = {"task": "regression", "empty": EMPTY}
+    wanted = th.leaf_shapley(fitted.apply(X), y, *leaves_val, **about)
+    found = th.forest_shapley(X, y, *judges, forest=fitted, **about)
+    assert (found.params["trees"], found.params["folds"]) == (5, None)
+    assert_close(found.values, wanted.values)
+    assert th.forest_findings(X, y, *judges, forest=fitted, **about)[0] == found
+    assert th.explain(found, X, y, *judges, forest=fitted).values.tolist() == found.values.tolist()
+    assert th.forest_shapley(X, y, *judges, forest=fitted, memory="64GB", **about) == found
+    da = pytest.importorskip("dask.array")
+    parts = da.from_array(X, (25, 2)), da.from_array(y, 25)
+    assert th.forest_shapley(*parts, *judges, forest=fitted, **about).compute() == found
+    grown = th.grow_forest(X, y, forest=fitted, task="regression")
+    assert th.forest_shapley(X, y, *judges, forest=grown, **about) == found
+
+
+def test_a_fitted_regressor_can_vote_on_classes_and_no_classifier_on_numbers():
+    X, y, V, y_val = problem(points=60, validation=20)
+    data = (y > 0), V, (y_val > 0)
+    fitted = RandomForestRegressor(5, random_state=0).fit(X, y)
+    wanted = th.leaf_shapley(fitted.apply(X), data[0], fitted.apply(V), data[2])
+    for how in ({}, {"memory": "64GB"}):
+        found = th.forest_shapley(X, *data, forest=fitted, **how)
+        assert_close(found.values, wanted.values)
+    fitted = RandomForestClassifier(5).fit(X, y > 0)
+    for how in ({}, {"memory": "64GB"}):
+        with pytest.raises(th.InputError, match="forest must be a regressor"):
+            th.forest_shapley(X, y, V, y_val, forest=fitted, task="regression", **how)
+
+
 # Bad input
+
+
+@pytest.mark.parametrize("function", ["leaf_shapley", "forest_findings", "owner_shapley"])
+def test_half_a_validation_set_is_refused(function):
+    X, y, V, y_val = problem(points=20, validation=20)
+    about = {"task": "regression", "empty": EMPTY}
+    forest = th.grow_forest(X, y, trees=4, task="regression")
+    name, rows, rows_val = "X_val", X, V
+    if function == "leaf_shapley":
+        name, rows, rows_val = "leaves_val", forest.apply(X), forest.apply(V)
+    elif function == "forest_findings":
+        about["trees"] = 4
+    else:
+        about |= {"forest": forest, "owners": np.arange(20) % 3}
+    valued = th.leaf_shapley(forest.apply(X), y, task="regression", empty=EMPTY)
+    for half in ((None, y_val), (rows_val, None)):
+        with pytest.raises(th.InputError, match=f"{name} and y_val go together: pass both"):
+            getattr(th, function)(rows, y, *half, **about)
+        with pytest.raises(th.InputError, match="leaves_val and y_val go together: pass both"):
+            th.explain(valued, forest.apply(X), y, *half)
 
 
 @pytest.mark.parametrize(

@@ -97,25 +97,26 @@ class NeighborCounts:
         kernel: object = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
         bounds: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
+        asked = radius, metric, kernel
+        radius, shape = check_kernel(kernel, rings, radius)
         if check_task(task) == REGRESSION:
             check_no_classes(classes)
             known: Any = {"empty": empty, "bounds": bounds}
             if forest is None:
-                radius, shape = check_kernel(kernel, rings, radius)
                 known |= {"radius": radius, "metric": metric, "kernel": shape}
                 self._start(target_side(X_val, y_val, **known))
                 return
-            check_leaves_alone(radius, metric, kernel)
+            check_leaves_alone(*asked)
             self._start(target_forest_side(forest, X_val, y_val, **known))
             return
         if (empty, bounds) != (None, None):
             raise InputError("empty and bounds need task='regression'")
         if forest is not None:
-            check_leaves_alone(radius, metric, kernel)
+            check_leaves_alone(*asked)
             self._start(forest_side(forest, X_val, y_val, classes))
             return
         validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-        self._start(BallSide(kept(validation), *check_kernel(kernel, rings, radius)))
+        self._start(BallSide(kept(validation), radius, shape))
 
     def _start(self, side: PublicSide) -> None:
         self._side = side

@@ -23,7 +23,13 @@ import numpy as np
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
 from thresher.growth import check_growth, grow_on_targets, grown_from
-from thresher.inputs.checks import DaskCollection, check_flag, check_no_limits, is_dask
+from thresher.inputs.checks import (
+    DaskCollection,
+    check_both,
+    check_flag,
+    check_no_limits,
+    is_dask,
+)
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns
 from thresher.passes.dask_valuation import DaskValuation
@@ -95,8 +101,7 @@ def leaf_shapley(
     """
     if check_task(task) == REGRESSION:
         check_no_classes(classes)
-        targets = Targets.check(y, y_val, empty)
-        votes = leaf_target_votes(leaves, leaves_val, targets, unseen)
+        votes, targets = leaf_target_votes(leaves, y, leaves_val, y_val, unseen, empty)
         return leaf_regression(
             votes, targets, LEAVES, {}, check_semivalue(semivalue), owners=owners,
             mean=check_flag("mean", mean), progress=check_flag("progress", progress),
@@ -106,10 +111,15 @@ def leaf_shapley(
     return votes.valuation(LEAVES, {}, semivalue, owners=owners, mean=mean, progress=progress)
 
 
-def leaf_target_votes(leaves: Any, leaves_val: Any, targets: Targets, unseen: Any) -> Votes:
-    """Points and judges with numbers in leaves that are known, checked."""
+def leaf_target_votes(
+    leaves: Any, y: Any, leaves_val: Any, y_val: Any, unseen: Any, empty: Any
+) -> tuple[Votes, Targets]:
+    """Points and judges with numbers in leaves that are known, and their targets, checked."""
+    check_both(leaves_val, y_val, "leaves_val")
+    targets = Targets.check(y, y_val, empty)
     points, judges = targets.as_classes(judged=leaves_val is not None)
-    return leaf_votes(leaves, points, leaves_val, judges, unseen=unseen, classes=[0])
+    votes = leaf_votes(leaves, points, leaves_val, judges, unseen=unseen, classes=[0])
+    return votes, targets
 
 
 def check_no_empty(empty: Any) -> None:
@@ -155,8 +165,10 @@ def forest_shapley(
     forest
         The structure that `grow_forest` makes, with its own `trees`, `folds` and `seed`. Or a
         scikit-learn classifier with `apply` and `n_estimators` that grows the trees; the default is
-        `RandomForestClassifier(bootstrap=False)`. A fitted classifier is used as it is: every point
-        then fills all of its trees, whether they saw it or not.
+        `RandomForestClassifier(bootstrap=False)`. Its own `n_estimators` and `random_state` are not
+        used: `trees` and `seed` replace them. A fitted forest is used as it is: every point then
+        fills all of its trees, whether they saw it or not. `X` must have the columns that it was
+        fitted on.
     trees
         How many trees there are in all, a multiple of `folds`.
     folds
@@ -198,9 +210,8 @@ def forest_shapley(
     >>> int(wrong[valuation.suspects(10)].sum())
     9
     """
-    trees, folds, seed = check_growth(trees, folds, seed)
-    if (X_val is None) != (y_val is None):
-        raise InputError("X_val and y_val go together: pass both, or neither")
+    trees, folds, seed = check_growth(trees, folds, seed, forest)
+    check_both(X_val, y_val)
     in_parts = not (memory is None and checkpoint is None) or hasattr(X, "source_of_parts")
     regression = check_task(task) == REGRESSION
     check_no_classes(classes) if regression else check_no_empty(empty)
@@ -252,8 +263,7 @@ def forest_votes(
 ) -> tuple[Votes, dict[str, Any]]:  # fmt: skip
     """Points and judges in the leaves of a forest that is grown first, and what to say of it."""
     settings = check_growth(trees, folds, seed)
-    if (X_val is None) != (y_val is None):
-        raise InputError("X_val and y_val go together: pass both, or neither")
+    check_both(X_val, y_val)
     if isinstance(forest, Forest):
         features = forest.encode("X", X)
     else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.inputs.checks import check_count
@@ -15,6 +17,7 @@ from thresher.neighbors.tree_columns import Features, TreeColumns
 from thresher.regression import CLASSES, check_targets, is_regression
 
 MOST_TREES = 1_000_000
+USUAL_GROWTH = 200, 2, 0  # how many trees and folds there are by default, and the seed
 
 REGRESSOR = {"bootstrap": False, "min_samples_leaf": 5, "max_features": 1 / 3}
 
@@ -54,9 +57,11 @@ def grow_forest(
     >>> (values == th.forest_shapley(X, y, forest=forest).values).all().item()
     True
     """
-    settings = check_growth(trees, folds, seed)
+    settings = check_growth(trees, folds, seed, forest)
     if isinstance(forest, Forest):
         raise InputError("forest is already grown: pass it as it is, without grow_forest")
+    if is_fitted(forest) and classes is not None:
+        raise InputError("classes cannot be used with a fitted forest, which has its own")
     if is_regression(task, None, None, classes):
         return grow_on_targets(X, check_targets("y", y), forest, settings, progress=progress)
     columns = TreeColumns.of("X", X)
@@ -80,18 +85,14 @@ def grow_targets(
     features: Features, targets: Floats, columns: TreeColumns, forest: Any,
     settings: tuple[int, int, int], *, progress: bool = False,
 ) -> Forest:  # fmt: skip
-    """The structure grown from rows of numbers with targets."""
-    from sklearn.base import is_classifier
-
+    """The structure grown from rows of numbers with targets, or that of a fitted forest."""
     if forest is None:
         from sklearn.ensemble import RandomForestRegressor
 
         forest = RandomForestRegressor(**REGRESSOR)
-    if is_classifier(forest):
-        raise InputError(
-            "forest must be a regressor with task='regression', such as RandomForestRegressor(), "
-            f"got {type(forest).__name__}"
-        )
+    check_regressor(forest)
+    if is_fitted(forest):
+        return Forest.as_fitted(forest, columns)
     return replace(grow(features, targets, forest, *settings, progress=progress), columns=columns)
 
 
@@ -100,9 +101,9 @@ def grown_from(
     classes: Any, *, progress: bool = False,
 ) -> Forest:  # fmt: skip
     """The structure grown from rows of numbers, or that of a forest that is fitted already."""
+    labels = check_labels("y", y, len(features))
     if is_fitted(forest):
         return Forest.as_fitted(forest, columns)
-    labels = check_labels("y", y, len(features))
     known = class_list(classes, labels)
     codes = known.encode("y", labels)
     return grow_codes(features, codes, known, columns, forest, settings, progress=progress)
@@ -117,15 +118,43 @@ def grow_codes(
     return replace(grown, columns=columns, classes=classes.labels)
 
 
-def check_growth(trees: object, folds: object, seed: object) -> tuple[int, int, int]:
-    """How many trees and folds, and the seed."""
-    return (
+def check_growth(
+    trees: object, folds: object, seed: object, forest: Any = None
+) -> tuple[int, int, int]:
+    """How many trees and folds, and the seed; a `forest` that is known must have the same ones."""
+    found = (
         check_count("trees", trees, most=MOST_TREES),
         check_count("folds", folds, least=2, most=MOST_TREES),
         check_count("seed", seed, least=0, most=2**31),
     )
+    own: tuple[Any, ...]
+    if isinstance(forest, Forest):
+        own = forest.size, forest.folds, forest.seed
+    elif is_fitted(forest):
+        own = np.size(getattr(forest, "estimators_", ())), None, None
+    else:
+        return found
+    names = "trees", "folds", "seed"
+    for name, given, usual, known in zip(names, found, USUAL_GROWTH, own, strict=True):
+        if given not in {usual, known}:
+            raise InputError(
+                f"{name}={given} cannot be used with a forest that is already grown or fitted: "
+                f"leave {name} out, or pass a forest that is not fitted"
+            )
+    return found
+
+
+def check_regressor(forest: Any) -> None:
+    """Refuse a classifier, where targets are numbers."""
+    from sklearn.base import is_classifier
+
+    if is_classifier(forest):
+        raise InputError(
+            "forest must be a regressor with task='regression', such as RandomForestRegressor(), "
+            f"got {type(forest).__name__}"
+        )
 
 
 def is_fitted(forest: Any) -> bool:
     """Whether it is an estimator of scikit-learn's that was fitted."""
-    return forest is not None and hasattr(forest, "classes_")
+    return hasattr(forest, "classes_") or hasattr(forest, "estimators_")

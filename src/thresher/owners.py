@@ -9,7 +9,7 @@ from typing import Any
 from thresher.errors import InputError
 from thresher.games.semivalues import Calibrated, Semivalue, check_semivalue
 from thresher.inputs.checked_inputs import check_pair
-from thresher.inputs.checks import check_flag, check_no_limits, is_dask
+from thresher.inputs.checks import check_both, check_flag, check_no_limits, is_dask
 from thresher.inputs.labels import check_labels, check_owners, class_list
 from thresher.neighbors.ball import Neighbors, check_neighbors
 from thresher.neighbors.forests import Forest
@@ -122,6 +122,7 @@ def owner_shapley(
         near_targets: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": shape}
         points, side, _ = targets_in_balls(*data, radius, **near_targets)
     elif regression:
+        check_both(X_val, y_val)
         points, side = points_in_leaves(forest, X, X_val, Targets.check(y, y_val, empty), bounds)
     elif forest is None:
         labels: Any = {"metric": metric, "classes": classes}

@@ -137,13 +137,14 @@ def suggest_radius(
         raise InputError("metric must be 'cosine' or 'euclidean': suggest_radius needs the rows")
     candidates = check_count("candidates", candidates, least=2, most=1_000_000)
     most_points = check_count("most_points", most_points, least=2)
+    kernel = _named_kernel(kernel, rings)
     if check_task(task) == REGRESSION:
         if classes is not None or kernel != BOX:
             raise InputError("classes and kernel cannot be used with task='regression'")
         return _suggest_for_targets(X_val, y_val, metric, candidates, most_points)
     validation = check_validation(X_val, y_val, metric=metric, classes=classes)
     how: dict[str, Any] = {"candidates": candidates, "most_points": most_points, "rings": rings}
-    return judge_radius(validation, kernel=_named_kernel(kernel, rings), **how)[0]
+    return judge_radius(validation, kernel=kernel, **how)[0]
 
 
 def _suggest_for_targets(

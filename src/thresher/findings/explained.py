@@ -81,6 +81,7 @@ def explain(
             "valuation must be what tknn_shapley, knn_shapley, forest_shapley or leaf_shapley "
             f"returns, got {type(valuation).__name__}"
         )
+    _check_unused(valuation.method, forest, unseen)
     if valuation.params.get("task") == REGRESSION:
         return explain_targets(valuation, X, y, X_val, y_val, forest=forest, unseen=unseen)
     if valuation.method == "tknn-shapley":
@@ -105,6 +106,16 @@ def explain(
     )
     check_fit(valuation.values, again.values)
     return found
+
+
+def _check_unused(method: str, forest: Any, unseen: Any) -> None:
+    """Refuse what a valuation by this method does not need."""
+    for name, given, wanted in (("forest", forest, FOREST), ("unseen", unseen, LEAVES)):
+        if given is not None and method != wanted:
+            raise InputError(
+                f"{name} is for a valuation by {wanted}, but this one is by {method}: leave {name} "
+                "out"
+            )
 
 
 def explain_by_nearest(valuation: Valuation, points: Points, validation: Validation) -> Findings:

@@ -21,6 +21,7 @@ from thresher.forest import FOREST, check_no_empty, forest_votes
 from thresher.games.classes import ClassCounts
 from thresher.games.label_shares import LabelShares, ShareSums, ShareWatch
 from thresher.games.semivalues import Semivalue
+from thresher.growth import check_growth
 from thresher.inputs.coded import Coded
 from thresher.neighbors.groups import Groups
 from thresher.passes.votes import Votes
@@ -80,6 +81,7 @@ def forest_findings(
     >>> [findings.suggestion[row] for row in np.flatnonzero(wrong)[:3]]
     ['relabel', 'relabel', 'relabel']
     """
+    check_growth(trees, folds, seed, forest)
     if check_task(task) == REGRESSION:
         check_no_classes(classes)
         return forest_target_findings(

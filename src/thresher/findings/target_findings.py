@@ -32,7 +32,7 @@ from thresher.games.target_evidence import (
 )
 from thresher.growth import check_growth
 from thresher.inputs.checked_inputs import Points
-from thresher.inputs.checks import check_flag
+from thresher.inputs.checks import check_both, check_flag
 from thresher.inputs.coded import Coded
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
@@ -168,6 +168,7 @@ def forest_target_findings(
     mean: bool = False, progress: bool = False, empty: Any = None,
 ) -> tuple[Valuation, TargetFindings]:  # fmt: skip
     """What `forest_shapley` and `explain` find about numbers, from one forest."""
+    check_both(X_val, y_val)
     targets = Targets.check(y, y_val, empty)
     growth = check_growth(trees, folds, seed)
     votes, about = target_votes(X, X_val, targets, forest, growth, check_flag("progress", progress))
@@ -203,8 +204,7 @@ def explain_targets(
             seed=about.get("seed", 0), semivalue=semivalue, **common,
         )  # fmt: skip
     else:
-        targets = Targets.check(y, y_val, about["empty"])
-        votes = leaf_target_votes(X, X_val, targets, unseen)
+        votes, targets = leaf_target_votes(X, y, X_val, y_val, unseen, about["empty"])
         again, found = explain_target_votes(
             votes, targets, LEAVES, {}, semivalue, mean=common["mean"]
         )

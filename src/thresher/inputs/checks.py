@@ -168,6 +168,12 @@ def check_width(name: str, array: Features, reference: str, width: int) -> None:
         raise InputError(f"{name} has {array.shape[1]} features but {reference} has {width}")
 
 
+def check_both(rows: object, labels: object, name: str = "X_val") -> None:
+    """Raise unless both parts of the validation set are there, or neither."""
+    if (rows is None) != (labels is None):
+        raise InputError(f"{name} and y_val go together: pass both, or neither")
+
+
 def column_names(table: object) -> tuple[str, ...] | None:
     """The names of a data frame's columns; None for arrays, and for frames that number them."""
     if not is_frame(table) or type(table).__name__ == "LazyFrame":

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from thresher.errors import InputError
 from thresher.files import check_sealed, portable, reading
 from thresher.inputs.arrays import load_about, load_arrays, pack_array, save_arrays, unpack_array
-from thresher.inputs.checks import check_count
+from thresher.inputs.checks import check_columns, check_count, check_width
 from thresher.inputs.labels import Classes
 from thresher.neighbors.tree_columns import Features, TreeColumns
 from thresher.neighbors.trees import NODE, ForestRows, Tree, fold_of
@@ -67,14 +67,29 @@ class Forest:
 
     @classmethod
     def as_fitted(cls, forest: Any, columns: TreeColumns | None = None) -> Forest:
-        """The trees of a fitted scikit-learn forest; all rows fill all of them."""
-        found = [each.tree_ for each in np.ravel(getattr(forest, "estimators_", []))]
-        if not found:
+        """The trees of a fitted scikit-learn forest; all rows fill all of them.
+
+        `columns` are those of the points, which must be the columns that it was fitted on.
+        """
+        fitted = np.ravel(getattr(forest, "estimators_", []))
+        found: list[Any] = [getattr(each, "tree_", None) for each in fitted]
+        if not found or None in found:
             raise InputError(
                 f"forest must have scikit-learn's trees, got a {type(forest).__name__}: pass the "
                 "leaves that it finds to leaf_shapley"
             )
-        classes = tuple(np.asarray(forest.classes_).tolist())
+        names = tuple(getattr(forest, "feature_names_in_", ())) or None
+        if columns is not None:
+            check_columns("X", columns.names, "the forest", names)
+            check_width("X", np.empty((0, columns.width)), "the forest", found[0].n_features)
+            if columns.texts:
+                raise InputError(
+                    "X has columns of text or categories, but a fitted forest has only seen "
+                    "numbers: pass the numbers that it was fitted on, or a forest that is not "
+                    "fitted"
+                )
+            columns = replace(columns, names=columns.names or names)
+        classes = tuple(np.asarray(getattr(forest, "classes_", ())).tolist())
         trees = [Tree.of(each) for each in found]
         return cls(type(forest).__name__, trees, columns=columns, classes=classes)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.growth import grow_codes, grow_targets, is_fitted
+from thresher.growth import check_regressor, grow_codes, grow_targets, is_fitted
 from thresher.inputs.labels import check_labels, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.growing import GrowingSample, split_count
@@ -54,7 +54,7 @@ class Growth:
         X_val = None if self.X_val is None else columns.encode("X_val", self.X_val)
         return validation_digest(X_val, self.labels)
 
-    def with_columns(self, columns: TreeColumns) -> Growth:
+    def with_columns(self, columns: TreeColumns) -> Self:
         """The same, with the trees of an estimator that is fitted already as they are."""
         if not isinstance(self.forest, Forest) and is_fitted(self.forest):
             return replace(self, forest=Forest.as_fitted(self.forest, columns))
@@ -145,10 +145,11 @@ class TargetGrowth(Growth):
         """What tells its structure, and what is predicted, from others."""
         return [REGRESSION, self.empty, super().identity()]
 
-    def with_columns(self, columns: TreeColumns) -> TargetGrowth:
-        """The same: an estimator is fitted anew, on folds."""
-        del columns
-        return self
+    def with_columns(self, columns: TreeColumns) -> Self:
+        """As for classes, but a classifier is refused."""
+        if is_fitted(self.forest):
+            check_regressor(self.forest)
+        return super().with_columns(columns)
 
     def sample(self) -> TargetSample:
         """No rows yet; none are kept where the structure is known."""

@@ -80,9 +80,10 @@ def _as_numbers(X: Any, growth: Growth) -> tuple[Any, Growth]:
     """A data frame as numbers; it is in memory as a whole anyway."""
     if not is_frame(X):
         return X, growth
-    forest = growth.forest
-    columns = forest.columns if isinstance(forest, Forest) else TreeColumns.of("X", X)
+    given = growth.forest
+    columns = given.columns if isinstance(given, Forest) else TreeColumns.of("X", X)
     assert columns is not None  # noqa: S101 - grow_forest knows them
+    forest = growth.with_columns(columns).forest
     if isinstance(forest, Forest):
         forest = replace(forest, columns=TreeColumns(columns.width))
     X_val = None if growth.X_val is None else columns.encode("X_val", growth.X_val)

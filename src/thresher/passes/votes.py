@@ -16,7 +16,7 @@ from thresher.games.leaf_targets import Judges, LeafTargets, leaf_judges
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
 from thresher.games.targets import squared_errors, sums_of
 from thresher.inputs.checked_inputs import warn_of_codes
-from thresher.inputs.checks import check_flag
+from thresher.inputs.checks import check_both, check_flag
 from thresher.inputs.labels import Classes, Codes, check_labels, check_owners, class_list
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
@@ -32,8 +32,7 @@ def leaf_votes(
     """Points and judges in leaves that are known, checked."""
     table = _check_leaves("leaves", leaves)
     table_val = None if leaves_val is None else _check_leaves("leaves_val", leaves_val)
-    if (leaves_val is None) != (y_val is None):
-        raise InputError("leaves_val and y_val go together: pass both, or neither")
+    check_both(leaves_val, y_val, "leaves_val")
     if table_val is not None and table_val.shape[1] != table.shape[1]:
         raise InputError(
             f"leaves_val has {table_val.shape[1]} trees (columns) but leaves has {table.shape[1]}"

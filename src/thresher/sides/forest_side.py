@@ -24,7 +24,7 @@ from thresher.games.owner_counts import leaf_games, mutual_leaf_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue, weight_table
 from thresher.inputs.checked_inputs import Validation
-from thresher.inputs.checks import check_columns
+from thresher.inputs.checks import check_both, check_columns
 from thresher.inputs.labels import Classes, Codes, RawLabels, check_labels, class_list
 from thresher.metrics import Rows, squared_lengths
 from thresher.neighbors.ball import Neighbors
@@ -358,8 +358,7 @@ def check_forest(forest: Any) -> Forest:
 def forest_side(forest: Any, X_val: Any, y_val: Any, classes: Any) -> ForestSide:
     """The side of a forest and a validation set; without one the points judge each other."""
     forest = check_forest(forest)
-    if (X_val is None) != (y_val is None):
-        raise InputError("X_val and y_val go together: pass both, or neither")
+    check_both(X_val, y_val)
     features, labels = None, check_labels("y_val", [])
     if X_val is not None:
         features = forest.encode("X_val", X_val)

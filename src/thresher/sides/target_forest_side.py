@@ -21,6 +21,7 @@ from thresher.games.owner_counts import mutual_target_games, target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import ENTRIES, Grid, squared_errors
+from thresher.inputs.checks import check_both
 from thresher.regression import Targets, check_empty
 from thresher.sides.forest_side import ForestPoints, ForestSide, check_forest, validation_digest
 from thresher.sides.label_kinds import NumberSide
@@ -110,8 +111,7 @@ def target_forest_side(
 
     Nothing was checked yet. `bounds` is the public range of targets.
     """
-    if (X_val is None) != (y_val is None):
-        raise InputError("X_val and y_val go together: pass both, or neither")
+    check_both(X_val, y_val)
     if y_val is None:
         known = check_empty(empty, None)
         if bounds is None:
