@@ -157,6 +157,8 @@ def test_a_statement_is_stored_and_computed_again(tmp_path):
     assert lines[0].replace('"', "") == "owner,value,cents,status"
     assert "'=b" in lines[2]  # no formula of a spreadsheet
     assert found.to_frame()["cents"].tolist() == [667, 333]
+    with pytest.raises(th.InputError, match="library must be one of 'pandas', 'polars'"):
+        found.to_frame("pandsa")
 
 
 def test_a_statement_that_was_changed_is_refused(tmp_path):
