@@ -293,9 +293,9 @@ class Valuation:
         path
             Where to write it.
         X, y, X_val, y_val
-            What was valued; without them, the page shows only the values. Other rows are refused
-            if their values can be computed again, that is, without models that are retrained and
-            without a fitted forest.
+            What was valued; without them, the page shows only the values. Other rows are refused,
+            unless the values cannot be computed again: those of retrained models, of leaves, of a
+            fitted forest, and of precomputed distances.
         ids
             A name for each point, shown next to its row number. The default is the valuation's own
             ids.
