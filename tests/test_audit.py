@@ -357,6 +357,11 @@ def test_a_progress_bar_is_shown_on_demand(capsys):
     [
         (lambda: audit("histogram"), "mechanism must be one of 'table', 'paper', 'cells', 'knn'"),
         (lambda: audit("table", k=3), "k and subsample need mechanism='knn'"),
+        (lambda: audit("knn", task="nonsense"), "task must be one of"),
+        (lambda: audit("knn", task="regression"), "task, kernel and leaves need mechanism='table'"),
+        (lambda: audit("knn", kernel="gaussian"), "task, kernel and leaves need mechanism='table'"),
+        (lambda: audit("knn", leaves=True), "task, kernel and leaves need mechanism='table'"),
+        (lambda: audit("knn", leaves="maybe"), "leaves must be True or False, got 'maybe'"),
         (lambda: audit("table", runs=10), "runs must be an integer >= 100"),
         (lambda: audit("table", delta=0), "delta must be > 0"),
         (lambda: audit("table", confidence=2), "confidence must be"),

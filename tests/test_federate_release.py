@@ -305,6 +305,12 @@ def test_exact_counts_are_revealed_only_by_name(tmp_path):
     exact = th.tknn_shapley(X, Y, X_VAL, Y_VAL).values
     for name, part in zip(NAMES, PARTS):
         np.testing.assert_allclose(found[name].values(X[part], Y[part]), exact[part], atol=1e-12)
+    for flag in ("no", 1):
+        with pytest.raises(InputError, match="reveal_exact_counts must be True or False, got"):
+            make_silos(task, reveal_exact_counts=flag)
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=1e-3, delta=0)
+    with pytest.raises(InputError, match="a ledger cannot be used with a task without noise"):
+        make_silos(task, reveal_exact_counts=True, ledger=ledger)["north"].check(task)
     with pytest.raises(InputError, match="without points"):
         federate.Task.create_revealing_exact_counts(near.add(X[:3], Y[:3]), **TERMS)
 

@@ -161,3 +161,36 @@ def test_data_of_another_valuation_are_refused():
     score = th.zero_budget_score(X, y, X_val, y_val, radius=0.8)
     with pytest.raises(th.InputError, match="needs a valuation by tknn_shapley"):
         explain(score, X, y, X_val, y_val)
+
+
+def test_data_of_another_nearest_neighbor_valuation_are_refused():
+    X, y, X_val, y_val = problem(3)
+    last = X[::-1], y[::-1]
+    for options in ({}, {"utility": "jia2019", "mean": True}, {"error": 0.2, "k": 1}):
+        valuation = th.knn_shapley(X, y, X_val, y_val, **options)
+        assert len(explain(valuation, X, y, X_val, y_val)) == len(y)
+        for data in ((*last, X_val, y_val), (X + 1, y, X_val, y_val), (X, y, X_val[::-1], y_val)):
+            with pytest.raises(th.InputError, match="not computed from these points in this order"):
+                explain(valuation, *data)
+    mutual = th.knn_shapley(X, y)
+    with pytest.raises(th.InputError, match="with a validation set, got knn-shapley"):
+        explain(mutual, X, y)
+    with pytest.raises(th.InputError, match="not computed from these points in this order"):
+        explain(mutual, *last)
+
+
+@pytest.mark.parametrize("utility", ["mean", "jia2019"])
+def test_data_of_another_nearest_neighbor_regression_are_refused(utility):
+    X, _, X_val, _ = problem(3)
+    t, t_val = X[:, 0], X_val[:, 0]
+    options = {"task": "regression", "utility": utility, "semivalue": "banzhaf"}
+    valuation = th.knn_shapley(X, t, X_val, t_val, **options)
+    assert len(explain(valuation, X, t, X_val, t_val)) == len(t)
+    for data in ((X, 50 * t, X_val, t_val), (X, t, X_val[:7], t_val[:7])):
+        with pytest.raises(th.InputError, match="not computed from these points in this order"):
+            explain(valuation, *data)
+    with pytest.raises(th.InputError, match=r"the valuation has 40 points, but X has 9 rows"):
+        explain(valuation, X[:9], t[:9], X_val, t_val)
+    mutual = th.knn_shapley(X, t, task="regression", empty=0.0)
+    with pytest.raises(th.InputError, match="not computed from these points in this order"):
+        explain(mutual, X, t, X_val, t_val)

@@ -89,7 +89,16 @@ def test_terms_are_kept_and_old_ones_have_no_kernel():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"kernel": "round"}, {"rings": 0}, {"rings": 255}, {"categorical": ("",)}]
+    "wrong",
+    [
+        {"kernel": "round"},
+        {"rings": 0},
+        {"rings": 255},
+        {"categorical": ("",)},
+        {"rings": 9},
+        {"rings": 9, "trees": 2},
+        {"leaves": 40},
+    ],
 )
 def test_terms_that_cannot_be_used_are_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):

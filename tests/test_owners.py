@@ -300,6 +300,11 @@ def test_the_page_shows_every_owner(tmp_path):
     assert "http" not in page.replace("http-equiv", "")
     with pytest.raises(th.InputError, match="already exists"):
         found.report(tmp_path / "owners.html")
+    for given, options in ((data, {}), ((), {"ids": range(7)}), ((), {"held_out": True})):
+        with pytest.raises(th.InputError, match="shows owners, not points: pass only path and"):
+            found.report(tmp_path / "other.html", *given, **options)
+    with pytest.raises(TypeError, match="froce"):
+        found.report(tmp_path / "other.html", froce=True)
 
 
 def test_mean_divides_by_the_validation_set():

@@ -157,6 +157,8 @@ def test_a_statement_is_stored_and_computed_again(tmp_path):
     assert lines[0].replace('"', "") == "owner,value,cents,status"
     assert "'=b" in lines[2]  # no formula of a spreadsheet
     assert found.to_frame()["cents"].tolist() == [667, 333]
+    with pytest.raises(th.InputError, match="library must be one of 'pandas', 'polars'"):
+        found.to_frame("pandsa")
 
 
 def test_a_statement_that_was_changed_is_refused(tmp_path):
@@ -306,3 +308,9 @@ def test_the_command_reads_the_rule_from_the_values(tmp_path, monkeypatch):
     assert "--floor-cents must be at most 2 for 4 owners, got 9: lower it" in done.stderr
     done = thresher("payout", "owners.parquet", "--pot-cents", "-1")
     assert "--pot-cents must be a whole number of cents" in done.stderr
+
+
+@pytest.mark.parametrize("within", [5.0, "far", -1.0])
+def test_a_distance_between_rows_needs_rows(within):
+    with pytest.raises(th.InputError, match="within=5.0 needs the rows|within must be a"):
+        th.payout({"ann": 2.0, "bob": 1.0}, pot=100, within=within)

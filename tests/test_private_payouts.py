@@ -348,6 +348,10 @@ def test_what_cannot_be_paid_by_is_refused(release):
     alone = th.dp_tknn_shapley(X, Y, X_VAL, Y_VAL, epsilon=1, delta=1e-4, seed=0)
     with pytest.raises(th.InputError, match="the release has no owners"):
         th.private_payout(alone, pot=POT)
+    with pytest.warns(th.ScaleWarning):
+        unscaled = released(points_per_owner=None)
+    with pytest.raises(th.InputError, match="too large to pay by: pass points_per_owner="):
+        th.private_payout(unscaled, pot=POT)
     with pytest.raises(th.InputError, match="release must be a Release, got dict"):
         th.private_payout({}, pot=POT)
     targets = X[:, 0] + 0.1 * X[:, 1], X_VAL[:, 0] + 0.1 * X_VAL[:, 1]

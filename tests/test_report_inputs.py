@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pages import DATA, EVIL, RADIUS, VALUATION, Page, blobs, value
+from sklearn.ensemble import RandomForestClassifier
 
 import thresher as th
 from thresher.errors import ExtraError, InputError
@@ -236,6 +237,71 @@ def test_the_same_call_gives_the_same_page():
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(InputError, match=re.escape(message)):
         gather(*given)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (th.tknn_shapley, {"radius": RADIUS, "metric": "euclidean"}),
+        (th.knn_shapley, {}),
+        (th.forest_shapley, {"trees": 4}),
+    ],
+)
+def test_a_page_about_other_rows_is_not_written(method, options, task, tmp_path):
+    X, y, X_val, y_val = DATA
+    if task == "regression":
+        y, y_val = X.sum(axis=1), X_val.sum(axis=1)
+    valuation = method(X, y, X_val, y_val, task=task, **options)
+    path = tmp_path / "r.html"
+    for other in ((X[::-1], y[::-1]), (np.roll(X, 1, axis=0), y)):
+        with pytest.raises(InputError, match="not computed from these points in this order"):
+            valuation.report(path, *other, X_val, y_val)
+    assert not path.exists()
+    valuation.report(path, X, y, X_val, y_val)
+
+
+@pytest.mark.parametrize("method", [th.tknn_shapley, th.knn_shapley])
+def test_a_page_about_other_rows_that_judge_each_other_is_not_written(method, tmp_path):
+    valuation = method(*DATA[:2])
+    with pytest.raises(InputError, match="not computed from these points in this order"):
+        valuation.report(tmp_path / "r.html", DATA[0][::-1], DATA[1][::-1])
+    valuation.report(tmp_path / "r.html", *DATA[:2])
+
+
+@pytest.mark.parametrize("classes", [None, ["ant", "bee", "cat", "dog"]])
+def test_zero_budget_scores_of_other_rows_are_not_shown(classes, tmp_path):
+    X, y, X_val, y_val = DATA
+    about = {"radius": RADIUS, "metric": "euclidean"}
+    numbers = X, X[:, 0], X_val, X_val[:, 0]
+    for data, more in ((DATA, {"classes": classes}), (numbers, {"task": "regression"})):
+        valuation = th.zero_budget_score(*data, **about, **more)
+        with pytest.raises(InputError, match="not computed from these points in this order"):
+            valuation.report(tmp_path / "r.html", X[::-1], *data[1:], force=True)
+        valuation.report(tmp_path / "r.html", *data, force=True)
+    stranger = X, [*y[:-1], "eel"], X_val, y_val
+    th.zero_budget_score(*stranger, **about).report(tmp_path / "s.html", *stranger)
+
+
+def test_a_forest_that_was_passed_fitted_can_be_explained_apart(tmp_path):
+    X, y = DATA[:2]
+    fitted = RandomForestClassifier(4, random_state=0).fit(X, y)
+    valuation = th.forest_shapley(X, y, forest=fitted)
+    assert "pass what explain finds with forest=" in gather(valuation, X, y).missing["suggestions"]
+    findings = th.explain(valuation, X, y, forest=fitted)
+    assert "suggestions" not in gather(valuation, X, y, findings=findings).missing
+    valuation = th.forest_shapley(X, y, trees=4, forest=RandomForestClassifier(max_depth=2))
+    with pytest.raises(InputError, match="thresher.report.gather as findings="):
+        valuation.report(tmp_path / "r.html", X, y)
+
+
+@pytest.mark.parametrize("name", ["force", "held_out"])
+def test_switches_are_true_or_false(name, tmp_path):
+    path = tmp_path / "r.html"
+    path.write_text("kept")
+    with pytest.raises(InputError, match=f"{name} must be True or False, got 'no'"):
+        VALUATION.report(path, **({"force": True} | {name: "no"}))
+    assert path.read_text() == "kept"
 
 
 def test_ids_columns_and_records_are_checked():

@@ -181,6 +181,22 @@ def test_what_cannot_be_done_is_refused(arguments, words, tmp_path):
     assert words in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"names": "mislabel", "sets": []}, "sets is empty: name one or more"),
+        ({"names": "mislabel", "protocols": ()}, "protocols is empty: name one or more"),
+        ({"sets": ["phoneme"]}, "sets cannot be used with consistency: leave sets out"),
+        ({"protocols": ["clean"]}, "protocols cannot be used with consistency"),
+        ({"subsets": 9000}, "subsets cannot be used with consistency"),
+        ({"names": ["k-ablation"], "subsets": 9000}, "subsets cannot be used with k-ablation"),
+    ],
+)
+def test_what_an_experiment_does_not_use_is_refused(arguments, words, tmp_path):
+    with pytest.raises(th.InputError, match=words):
+        reproduce(**{"names": "consistency", "out": tmp_path, "fetch": False} | arguments)
+
+
 def test_the_list_names_everything():
     done = thresher("reproduce", "--list")
     assert done.returncode == 0

@@ -219,7 +219,12 @@ def test_the_ranking_becomes_stable():
     strict = th.data_shapley(X, y, V, y_val, stability=0.99)
     assert loose.params["evaluations"] <= strict.params["evaluations"]
     assert strict.params["stability"] >= 0.99
-    assert th.data_shapley(X, y, V, y_val, stability=1, evaluations=21).params["evaluations"] == 21
+    for method in (th.data_shapley, th.beta_shapley, th.data_banzhaf):
+        with pytest.warns(th.FitWarning, match="stability=1 was not reached with 21 evaluations"):
+            found = method(X, y, V, y_val, stability=1, evaluations=21)
+        assert (found.params["evaluations"], "stability" in found.params) == (21, True)
+    one = th.data_shapley([[0.0]], ["a"], [[1.0]], ["a"], stability=0.9, evaluations=9)
+    assert len(one) == 1, "nothing is random, so nobody is warned"
     assert th.data_banzhaf(X, y, V, y_val, stability=0.9).params["stability"] >= 0.9
 
 

@@ -228,6 +228,12 @@ def test_a_scan_advises_its_own_arguments(content, words, tmp_path):
     check_refused(lambda: th.tknn_shapley(th.Scan(path), None, [[1.0, 2.0]], [0]), words)
 
 
+def test_a_scan_of_no_text_has_no_delimiter(tmp_path):
+    pq.write_table(pa.table({"a": [1.0, 2.0], "y": [0, 1]}), tmp_path / "a.parquet")
+    with pytest.raises(th.InputError, match=r"delimiter=';' is for text, not for a .parquet file"):
+        th.Scan(tmp_path / "a.parquet", delimiter=";")
+
+
 @pytest.mark.parametrize("label", [None, ["y"], 3])
 def test_a_scan_needs_the_name_of_a_column(label, tmp_path):
     path = put(tmp_path / "a.csv", "a,y\n1,2\n")

@@ -287,6 +287,18 @@ def test_a_column_of_the_caller_is_not_taken_for_ours(name, tmp_path):
     assert th.Valuation.load(tmp_path / "x") == valuation
 
 
+def test_nothing_that_the_caller_adds_is_replaced(tmp_path):
+    given = {"owners": ("a", "b"), "standard_errors": np.ones(2), "ids": (1, 2)}
+    valuation = th.Valuation(np.array([0.5, 0.25]), "m", {}, 0.0, 0.0, **given)
+    for name in ("value", "owner", "standard_error", "id"):
+        with pytest.raises(th.InputError, match=f"columns must not include '{name}'"):
+            valuation.save(tmp_path / "x", columns={name: [1.0, 2.0]})
+    for name in ("format", "method", "params", "utility_all", "utility_none", "seal"):
+        with pytest.raises(th.InputError, match=f"record must not include '{name}'"):
+            valuation.save(tmp_path / "x", record={name: "mine"})
+    assert not (tmp_path / "x").exists()
+
+
 def test_a_parquet_file_of_something_else_is_refused(tmp_path):
     pd.DataFrame({"value": [1.0]}).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(th.InputError, match="does not hold a valuation"):
@@ -322,7 +334,7 @@ def test_ids_go_with_the_values(ids, tmp_path):
     plain = th.Valuation(np.array([0.5, 0.25]), "m", {}, 0.0, 0.0)
     assert named != plain
     assert copy.deepcopy(named).ids == pickle.loads(pickle.dumps(named)).ids == ids
-    named.save(tmp_path / "named", columns={"id": ["x", "y"]})
+    named.save(tmp_path / "named")
     assert th.Valuation.load(tmp_path / "named") == named
     plain.save(tmp_path / "plain", columns={"id": ["x", "y"]})  # a column of the caller's
     assert th.Valuation.load(tmp_path / "plain").ids is None

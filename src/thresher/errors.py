@@ -7,7 +7,7 @@ ThresherError
 └── ExtraError   (also an ImportError)  an optional dependency is missing
 
 ThresherWarning (a UserWarning)
-├── FitWarning                          models failed to fit, or warned
+├── FitWarning                          models failed to fit, warned, or were too few
 ├── LabelWarning                        labels of points and validation set do not match
 ├── ReachWarning                        no point is near any validation point
 ├── ScaleWarning                        values have the right order but the wrong size
@@ -222,7 +222,7 @@ class ThresherWarning(_OneLine, UserWarning):
 
 
 class FitWarning(ThresherWarning):
-    """Some of the trained models failed or gave a warning.
+    """Some of the trained models failed or gave a warning, or there were too few of them.
 
     Examples
     --------

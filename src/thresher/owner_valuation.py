@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from thresher.errors import InputError
-from thresher.hooks import write_page
 from thresher.valuation import Valuation
 
 
@@ -17,7 +15,7 @@ class OwnerValuation(Valuation):
 
     It is a `Valuation` with owners in place of points: `owners` has their names in order of first
     appearance, and `values` has one number for each. Files, frames and `efficiency_gap` are the
-    same.
+    same. `report(path)` writes a page of owners, for which it takes no points.
 
     Examples
     --------
@@ -44,15 +42,3 @@ class OwnerValuation(Valuation):
         """
         assert self.owners is not None  # noqa: S101 - checked above
         return dict(zip(self.owners, self.values.tolist(), strict=True))
-
-    def report(self, path: str | Path, *_: Any, force: bool = False, **__: Any) -> None:
-        """Write a page with the value of each owner: one HTML file, for any browser.
-
-        Parameters
-        ----------
-        path
-            Where to write it.
-        force
-            Replace an existing file.
-        """
-        write_page(self, path, force=force)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -190,13 +190,19 @@ class Valuation:
         path
             Where to write it.
         columns
-            More columns for readers of the file, with one entry per point.
+            More columns for readers of the file, with one entry per point. Their names must differ
+            from those of the file's own columns.
         record
-            More about how it was made, as JSON data, stored next to the parameters.
+            More about how it was made, as JSON data, stored next to the parameters, under names of
+            its own.
         """
         if str(path).lower().endswith(OTHER_KINDS):
             raise InputError(f"path must end in .parquet, got {path}")
-        write_table(path, *self.stored(columns or {}, record or {}))
+        columns, record = columns or {}, record or {}
+        own = {"value", "owner", "standard_error"} | ({"id"} if self.ids is not None else set())
+        _check_free("columns", columns, own)
+        _check_free("record", record, {*self.about({}), "seal"})
+        write_table(path, *self.stored(columns, record))
 
     def stored(
         self, columns: Mapping[str, Any], record: Mapping[str, Any]
@@ -211,9 +217,7 @@ class Valuation:
             if entries is not None:
                 found[name] = entries
             elif name in columns:
-                raise InputError(
-                    f"columns must not include {name!r}, a name that is reserved: use another one"
-                )
+                _check_free("columns", columns, {name})
         if ids is not None:  # told apart from an `id` among the caller's columns
             found["id"] = ids
             about["ids"] = True
@@ -289,7 +293,9 @@ class Valuation:
         path
             Where to write it.
         X, y, X_val, y_val
-            What was valued; without them, the page shows only the values.
+            What was valued; without them, the page shows only the values. Other rows are refused,
+            unless the values cannot be computed again: those of retrained models, of leaves, of a
+            fitted forest, and of precomputed distances.
         ids
             A name for each point, shown next to its row number. The default is the valuation's own
             ids.
@@ -330,6 +336,15 @@ class Valuation:
             f"{self.utility_all:.4g} with all of them<br><small>{html.escape(settings)}</small>"
             f"<table>{rows}</table></div>"
         )
+
+
+def _check_free(what: str, names: Mapping[str, Any], own: Collection[str]) -> None:
+    """Refuse names that would be replaced by what a file holds anyway."""
+    for name in names:
+        if name in own:
+            raise InputError(
+                f"{what} must not include {name!r}, a name that is reserved: use another one"
+            )
 
 
 def _frozen(name: str, numbers: Any) -> Floats:

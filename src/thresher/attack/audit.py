@@ -106,6 +106,12 @@ def audit_mechanism(
     check_flag("progress", progress)
     bounds.level(confidence)
     if isinstance(mechanism, str) and mechanism == "knn":
+        plain = isinstance(kernel, str) and kernel == BOX and check_task(task) == CLASSES
+        if check_flag("leaves", leaves) or not plain:
+            raise InputError(
+                f"task, kernel and leaves need {option('mechanism', 'table')}, got 'knn': leave "
+                "them out"
+            )
         subject = knn_subject(budget, known, near, k, subsample)
     elif k is not None or subsample is not None:
         raise InputError(

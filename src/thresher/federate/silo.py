@@ -13,6 +13,7 @@ from thresher.federate.keys import Key
 from thresher.federate.round_release import Holding, exact_prices, exact_table, outcome
 from thresher.federate.signed_task import Task
 from thresher.federate.silo_round import SiloRound
+from thresher.inputs.checks import check_flag
 from thresher.privacy.dp_tknn import ledger_cost, release_record
 from thresher.privacy.ledger import Ledger, Receipt
 from thresher.privacy.noise import Noise
@@ -38,7 +39,8 @@ class Silo:
     owners
         The owner of each point, if the task protects owners.
     ledger
-        A `Ledger` or its path, charged before anything leaves this silo.
+        A `Ledger` or its path, charged before anything leaves this silo. A task without noise fits
+        no ledger, and is refused with one.
     reveal_exact_counts
         Pass True to take part in a task without noise.
     noise
@@ -67,7 +69,8 @@ class Silo:
         self._points, self._key = (X, y, owners), key
         self._approved = approve if isinstance(approve, str) else approve.digest
         self._ledger = Ledger.open(ledger) if isinstance(ledger, str | Path) else ledger
-        self._noise, self._reveal = noise or TabledSystem(), reveal_exact_counts
+        self._noise = noise or TabledSystem()
+        self._reveal = check_flag("reveal_exact_counts", reveal_exact_counts)
         self._receipt: Receipt | None = None
         self.bytes_sent = 0
 
@@ -105,6 +108,11 @@ class Silo:
             raise InputError(
                 "the task has no noise: everyone would learn exact counts of all silos together; "
                 f"pass {option('reveal_exact_counts', value=True)} if that is what you want"
+            )
+        if not task.is_private and self._ledger is not None:
+            raise InputError(
+                "a ledger cannot be used with a task without noise, which fits no budget: leave "
+                f"{option('ledger')} out, or take part in a task with noise"
             )
         if (self._points[2] is not None) != (task.terms["unit"] == "owner"):
             owners = either("owners", option("owner"))

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError
+from thresher.errors import InputError, ThresherWarning
 from thresher.findings.advice import SUGGESTIONS, Near, suggest_by_votes
 from thresher.findings.label_findings import (
     Findings,
     check_fit,
     checked_data,
     explain_by_radius,
+    no_features,
     stored_classes,
 )
 from thresher.findings.leaf_findings import explain_votes
-from thresher.findings.target_findings import explain_targets
+from thresher.findings.target_findings import OTHER_FOREST, explain_targets, nearest_target_findings
 from thresher.forest import FOREST, LEAVES, forest_votes
 from thresher.games.semivalues import check_semivalue
 from thresher.inputs.checked_inputs import Points, Validation
 from thresher.inputs.coded import Coded
+from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
 from thresher.passes.votes import leaf_votes
 from thresher.regression import REGRESSION
 from thresher.valuation import Valuation
 
+NEAREST = "knn-shapley"
 VOTERS = 10  # validation points, or k if that is more
 
 
@@ -63,7 +67,8 @@ def explain(
     k nearest validation points, and at least ten. By trees, it is the other rows in the point's
     leaves, over the trees that did not see the point: other points, and validation points if there
     are some. The forest is grown again for that, while `forest_findings` grows it only once. For a
-    valuation with task="regression", the result is a `TargetFindings`.
+    valuation with task="regression", the result is a `TargetFindings`. The values are computed
+    again, so that other data than were valued are refused.
 
     Examples
     --------
@@ -82,17 +87,15 @@ def explain(
             f"returns, got {type(valuation).__name__}"
         )
     _check_unused(valuation.method, forest, unseen)
+    if valuation.method == NEAREST:
+        check_nearest(valuation, X, y, X_val, y_val)
+        return nearest_findings(valuation, X, y, X_val, y_val)
     if valuation.params.get("task") == REGRESSION:
         return explain_targets(valuation, X, y, X_val, y_val, forest=forest, unseen=unseen)
     if valuation.method == "tknn-shapley":
         return explain_by_radius(valuation, X, y, X_val, y_val)
-    if valuation.method == "knn-shapley" and y_val is not None:
-        return explain_by_nearest(valuation, *checked_data(valuation, X, y, X_val, y_val))
     if valuation.method not in {FOREST, LEAVES}:
-        raise InputError(
-            "explain needs a valuation by tknn_shapley, forest_shapley or leaf_shapley, or by "
-            f"knn_shapley with a validation set, got {valuation.method}"
-        )
+        raise _unsupported(valuation)
     about, classes = valuation.params, stored_classes(valuation, y, y_val)
     if valuation.method == LEAVES:
         votes = leaf_votes(X, y, X_val, y_val, unseen=unseen, classes=classes)
@@ -104,7 +107,8 @@ def explain(
     again, found = explain_votes(
         votes, valuation.method, {}, check_semivalue(about["semivalue"]), mean=about["mean"]
     )
-    check_fit(valuation.values, again.values)
+    own = valuation.method == FOREST and forest is None
+    check_fit(valuation.values, again.values, OTHER_FOREST if own else "")
     return found
 
 
@@ -116,6 +120,46 @@ def _check_unused(method: str, forest: Any, unseen: Any) -> None:
                 f"{name} is for a valuation by {wanted}, but this one is by {method}: leave {name} "
                 "out"
             )
+
+
+def _unsupported(valuation: Valuation) -> InputError:
+    return InputError(
+        "explain needs a valuation by tknn_shapley, forest_shapley or leaf_shapley, or by "
+        f"knn_shapley with a validation set, got {valuation.method}"
+    )
+
+
+def check_nearest(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> None:
+    """Refuse data that `knn_shapley` gives other values: it is computed again."""
+    about = valuation.params
+    known = {name: about[name] for name in ("mean", "precision", "error") if name in about}
+    if about.get("task") == REGRESSION:
+        known |= {"task": REGRESSION, "semivalue": check_semivalue(about["semivalue"])}
+        known["empty"] = about["empty"]
+    else:
+        known["classes"] = stored_classes(valuation, y, y_val)
+    if about["metric"] == "precomputed":
+        raise no_features()
+    with warnings.catch_warnings():  # they came with the values
+        warnings.simplefilter("ignore", ThresherWarning)
+        again = knn_shapley(
+            X, y, X_val, y_val, k=about["k"], metric=about["metric"], utility=about["utility"],
+            **known,
+        )  # fmt: skip
+    check_fit(valuation.values, again.values)
+
+
+def nearest_findings(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Findings:
+    """What `explain` finds where the values are known to be those of these data."""
+    about = valuation.params
+    if about.get("task") == REGRESSION:
+        return nearest_target_findings(
+            X, y, X_val, y_val, k=about["k"], metric=about["metric"], utility=about["utility"],
+            valuation=valuation,
+        )[1]  # fmt: skip
+    if y_val is None:
+        raise _unsupported(valuation)
+    return explain_by_nearest(valuation, *checked_data(valuation, X, y, X_val, y_val))
 
 
 def explain_by_nearest(valuation: Valuation, points: Points, validation: Validation) -> Findings:

@@ -308,14 +308,19 @@ def checked_data(
     """What was valued, if it can be that."""
     about = valuation.params
     if about["metric"] == "precomputed":
-        raise InputError(
-            "explain needs features, and the valuation was made from precomputed distances"
-        )
+        raise no_features()
     classes = stored_classes(valuation, y, y_val)
     if X_val is None and y_val is None:
         return check_mutual(X, y, metric=about["metric"], classes=classes)
     validation = check_validation(X_val, y_val, metric=about["metric"], classes=classes)
     return check_points(X, y, validation), validation
+
+
+def no_features() -> InputError:
+    """The error of a valuation whose data say nothing about single features."""
+    return InputError(
+        "explain needs features, and the valuation was made from precomputed distances"
+    )
 
 
 def stored_classes(valuation: Valuation, y: Any, y_val: Any) -> list[Hashable]:
@@ -337,13 +342,19 @@ def stored_classes(valuation: Valuation, y: Any, y_val: Any) -> list[Hashable]:
     return read
 
 
-def check_fit(values: NDArray[np.float64], found: NDArray[np.float64]) -> None:
+class UnfitError(InputError):
+    """The data are not those that were valued."""
+
+
+def check_fit(values: NDArray[np.float64], found: NDArray[np.float64], otherwise: str = "") -> None:
     """Refuse data that have other values than the valuation says."""
+    if len(values) != len(found):
+        raise UnfitError(f"the valuation has {len(values)} points, but X has {len(found)} rows")
     apart = np.flatnonzero(~np.isclose(values, found, rtol=1e-6, atol=1e-9))
     if len(apart):
-        raise InputError(
+        raise UnfitError(
             f"the valuation was not computed from these points in this order: {rows_text(apart)} "
-            "would have other values"
+            f"would have other values{otherwise}"
         )
 
 

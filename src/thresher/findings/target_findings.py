@@ -45,6 +45,10 @@ from thresher.regression import REGRESSION, Paid, Targets, checked_points
 from thresher.tknn import radius_regression
 from thresher.valuation import Valuation
 
+OTHER_FOREST = (  # where a forest was grown anew
+    ". If they were valued with forest=, pass it to explain, too; for a report, pass what explain "
+    "returns to thresher.report.gather as findings="
+)
 ROUNDS = 2  # of moving wild targets nearer to what the others expect, and asking again
 VOTERS = 10  # validation points that are asked by nearest neighbors, or k if that is more
 
@@ -185,11 +189,6 @@ def explain_targets(
     """What a valuation with task="regression" says about each point; see `explain`."""
     about = valuation.params
     common = {"mean": bool(about.get("mean")), "empty": about["empty"]}
-    if valuation.method == "knn-shapley":
-        return nearest_target_findings(
-            X, y, X_val, y_val, k=about["k"], metric=about["metric"], utility=about["utility"],
-            valuation=valuation,
-        )[1]  # fmt: skip
     if valuation.method not in {"tknn-shapley", FOREST, LEAVES}:
         raise InputError(f"explain does not support {valuation.method} with task='regression'")
     semivalue = check_semivalue(about["semivalue"])
@@ -208,7 +207,8 @@ def explain_targets(
         again, found = explain_target_votes(
             votes, targets, LEAVES, {}, semivalue, mean=common["mean"]
         )
-    check_fit(valuation.values, again.values)
+    own = valuation.method == FOREST and forest is None
+    check_fit(valuation.values, again.values, OTHER_FOREST if own else "")
     return found
 
 

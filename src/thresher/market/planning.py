@@ -11,8 +11,10 @@ import numpy as np
 
 from thresher.market.questions import Question, Rows
 from thresher.market.settlement import compute
+from thresher.market.terms import LEAVES, Terms
 from thresher.neighbors.kernel import BOX
 from thresher.privacy.plan import Plan, plan_release
+from thresher.privacy.release_setting import RINGS
 
 DRAWS = 5  # made-up markets, whose mean reserve is told
 MOST_POINTS = 50_000  # of a made-up market
@@ -46,10 +48,17 @@ def _others(question: Question) -> list[dict[str, Any]]:
     terms = question.terms
     mine = terms.kernel, terms.trees
     return [
-        {"near": name} | _known(_plan(replace(question, terms=replace(terms, **PLAIN | way))))
+        {"near": name} | _known(_plan(replace(question, terms=_in_another_way(terms, way))))
         for name, way in WAYS.items()
         if (way.get("kernel", BOX), way.get("trees")) != mine
     ]
+
+
+def _in_another_way(terms: Terms, way: dict[str, Any]) -> Terms:
+    """The same terms with another meaning of near, without what has no effect on it."""
+    rings = terms.rings if "kernel" in way else RINGS
+    leaves = terms.leaves if "trees" in way else LEAVES
+    return replace(terms, **PLAIN | {"rings": rings, "leaves": leaves} | way)
 
 
 def _plan(question: Question) -> Plan:

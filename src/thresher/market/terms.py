@@ -14,6 +14,7 @@ from thresher.privacy.release_setting import RINGS
 from thresher.runs.public_encoding import Preparation
 
 KERNELS = (BOX, *SHAPES)
+LEAVES = 16  # of a tree, at most
 MOST_TREES, MOST_LEAVES = 32, 64  # the terms of a task hold them all
 MOST_CENTS, MOST_OWNERS, MOST_ROWS, MOST_POINTS = 10**15, 10**9, 10**7, 2**53
 METRICS, PAYS, BASES = ("cosine", "euclidean"), ("estimate", "lower"), ("total", "gains")
@@ -70,7 +71,7 @@ class Terms:
     categorical: tuple[str, ...] = ()
     fill: str | None = None
     trees: int | None = None
-    leaves: int = 16
+    leaves: int = LEAVES
     forest: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -90,7 +91,14 @@ class Terms:
         for name, choices in (("metric", METRICS), ("pay", PAYS), ("basis", BASES),
                               ("kernel", KERNELS)):  # fmt: skip
             check_choice(name, getattr(self, name), choices)
+        if self.kernel == BOX and self.rings != RINGS:
+            raise InputError(
+                f"rings={self.rings} needs a kernel other than {BOX!r}, such as 'gaussian': leave "
+                "rings out"
+            )
         check_count("leaves", self.leaves, least=2, most=MOST_LEAVES)
+        if self.trees is None and self.leaves != LEAVES:
+            raise InputError(f"leaves={self.leaves} needs trees: pass trees, or leave leaves out")
         if self.trees is not None:
             self._check_trees()
 

@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,6 +105,7 @@ def reproduce(
     for experiment, cells in jobs.items():
         if not cells:
             raise InputError(f"{experiment.name} does not use {', '.join(scope.sets)}")
+    _check_used(chosen, list(chain(*jobs.values())), sets, protocols, subsets)
     total, found = sum(len(cells) for cells in jobs.values()), []
     with (
         Store(folder / "cells.db") as store,
@@ -209,9 +211,12 @@ def _scope(
     shelf: Shelf, sets: Sequence[str] | None, protocols: Sequence[str] | None, runs: int | None,
     subsets: int | None, *, quick: bool,
 ) -> Scope:  # fmt: skip
-    chosen = tuple(dict.fromkeys(sets or (QUICK_SETS if quick else SETS)))
-    ways = tuple(dict.fromkeys(protocols or PROTOCOLS))
+    usual_sets = QUICK_SETS if quick else SETS
+    chosen = tuple(dict.fromkeys(usual_sets if sets is None else sets))
+    ways = tuple(dict.fromkeys(PROTOCOLS if protocols is None else protocols))
     for argument, names, known in (("sets", chosen, SETS), ("protocols", ways, PROTOCOLS)):
+        if not names:
+            raise InputError(f"{argument} is empty: name one or more, or leave it out for all")
         for name in names:
             check_choice(argument, name, known)
     usual_runs, usual_models = (1, 4000) if quick else (5, 10_000)
@@ -219,6 +224,21 @@ def _scope(
     models = usual_models if subsets is None else subsets
     models = check_count("subsets", models, least=2 * POINTS)
     return Scope(chosen, ways, runs, models, quick, shelf.has_replay)
+
+
+def _check_used(
+    chosen: Sequence[Experiment], cells: Sequence[Cell], sets: object, protocols: object,
+    subsets: object,
+) -> None:  # fmt: skip
+    """Refuse what is passed by name but does not matter to any of the experiments."""
+    drawn = any(cell.set in SETS for cell in cells)
+    trained = any("subsets" in dict(cell.options) for cell in cells)
+    for name, given, used in (
+        ("sets", sets, drawn), ("protocols", protocols, drawn), ("subsets", subsets, trained),
+    ):  # fmt: skip
+        if given is not None and not used:
+            asked = " and ".join(each.name for each in chosen)
+            raise InputError(f"{name} cannot be used with {asked}: leave {name} out")
 
 
 def _folder(out: str | Path) -> Path:

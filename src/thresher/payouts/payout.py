@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import InputError
-from thresher.inputs.checks import check_choice, check_count
+from thresher.inputs.checks import check_choice, check_count, check_number
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import warn_of_names
 from thresher.payouts.shared_rows import SharedRows, shared_rows
@@ -48,7 +48,7 @@ def payout(
         The rows of a `Valuation`'s points, as numbers on one scale. The statement then tells the
         operator which owners have rows in common.
     within
-        The Euclidean distance up to which such rows count as close.
+        The Euclidean distance up to which such rows count as close; it needs `rows`.
 
     Returns
     -------
@@ -80,6 +80,8 @@ def payout(
         if type(values) is not Valuation:
             raise InputError("rows needs a Valuation of points, which says whose each row is")
         shared = shared_rows(rows, values.owners, radius=within)
+    elif check_number("within", within, least=0):
+        raise InputError(f"within={within!r} needs the rows of the points: pass rows= too")
     found = Payout(tuple(by_owner), finite_values(by_owner), terms, about, shared)
     assert found.cents is not None  # noqa: S101 - computed here, so that errors come at once
     return found

@@ -302,6 +302,11 @@ def _checked(release: Any) -> tuple[TableDesign, tuple[Hashable, ...]]:
     design, owners = release._design, release._owners
     if owners is None:
         raise InputError("the release has no owners: pass owners= to dp_tknn_shapley")
+    if not release.price_list.scaled:
+        raise InputError(
+            "the release was made without points_per_owner, so the values of owners with many "
+            "points are too large to pay by: pass points_per_owner= to dp_tknn_shapley"
+        )
     if not isinstance(design, TableDesign):
         raise InputError(
             f"release must be by mechanism='table', got {release.record['mechanism']!r}"

@@ -27,6 +27,7 @@ from thresher.files import (
     write_text,
     write_whole,
 )
+from thresher.inputs.checks import check_choice
 from thresher.payouts.shared_rows import SharedRows, shared_table
 from thresher.payouts.shares import Terms, integer_weights, money, whole_cents
 from thresher.report.owner_page import StatementPage, Table
@@ -141,7 +142,7 @@ class Payout:
     def to_frame(self, library: Literal["pandas", "polars"] = "pandas") -> Any:
         """A data frame: owner, value, cents and status."""
         found = self._table()
-        if library == "pandas":
+        if check_choice("library", library, ("pandas", "polars")) == "pandas":
             return found.to_pandas()
         return require("polars", purpose="a polars frame", extra="polars").from_arrow(found)
 

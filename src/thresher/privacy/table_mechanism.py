@@ -30,12 +30,14 @@ class Table:
     bound
         B, the squared length by which one unit may move the table. It is a number chosen without
         looking at the points, "usual", "certified" or "counted". "usual" fits the public number of
-        points (`points=`) by a simulation on the validation set. Without that number, it is chosen
-        so that a quarter of the validation points are near no more than B others. "certified" is so
+        points (`points=`) by a simulation on the validation set. Without that number, or without a
+        prior, it is chosen so that a quarter of the validation points are near no more than B
+        others: `points=` then changes nothing. "certified" is so
         large that nothing is ever clipped. "counted" fits a noisy count of the units, which takes a
         small part of the budget (T16).
     prior
-        Whether to use the public validation set as a prior for the counts.
+        Whether to use the public validation set as a prior for the counts. A validation set that is
+        too small for one, or without features, is not used. Then the record says "none".
     weights
         How much less noise counts get where few points are near, and how much more where many are,
         from 0 (the same noise everywhere) to 1. The noise is sigma / s_v with s_v = (p_v +

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from thresher.errors import InputError
 from thresher.owner_valuation import OwnerValuation
 from thresher.report.evidence import Evidence, gather
 from thresher.report.owner_page import owner_page
@@ -39,6 +40,10 @@ def report_valuation(
     """
     check_target(path, force=force)  # before the work, not after it
     if isinstance(valuation, OwnerValuation):
+        if any(entry is not None and entry is not False for entry in (*data, *options.values())):
+            raise InputError(
+                "the page of an OwnerValuation shows owners, not points: pass only path and force"
+            )
         owner_page(valuation).write(path, force=force)
         return
     write_report(path, gather(valuation, *data, **options), force=force)

@@ -11,7 +11,7 @@ import numpy as np
 
 from thresher.array_types import Integers
 from thresher.errors import InputError
-from thresher.findings.label_findings import Findings
+from thresher.findings.label_findings import Findings, UnfitError
 from thresher.findings.second_look import SecondLook, look_again
 from thresher.findings.target_findings import TargetFindings
 from thresher.forest import FOREST
@@ -26,6 +26,7 @@ from thresher.report.headline import Headline, describe_headline, target_headlin
 from thresher.report.lowest_rows import LowestRows, lowest_rows
 from thresher.report.map import Map, draw_map
 from thresher.report.near_pairs import Halves, NearPairs, walk_near_pairs
+from thresher.report.other_rows import check_rows
 from thresher.report.owner_shares import Owners, share_payout
 from thresher.report.private_release import PrivateRelease, describe_release
 from thresher.report.removal import (
@@ -193,6 +194,8 @@ def gather(
         valuation, X, y, X_val, y_val, ids=ids, rows=rows, show=show, held_out=held_out,
         seed=seed, findings=findings, checked=checked, copies=copies,
     )  # fmt: skip
+    if findings is None:
+        check_rows(subject.valuation, X, y, X_val, y_val)
     forest = subject.valuation.method == FOREST
     steps = PARTS + count_models(subject)
     steps += 0 if forest else NEAR_PARTS
@@ -216,9 +219,11 @@ class Attempts:
         self.advance = advance or (lambda _: None)
 
     def make(self, name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
-        """What `measure` finds, or None where it refuses."""
+        """What `measure` finds, or None where it refuses; other data than were valued stop it."""
         try:
             return measure(*arguments)
+        except UnfitError:
+            raise
         except InputError as refused:
             self.missing[name] = str(refused)
             return None

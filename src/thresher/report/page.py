@@ -12,6 +12,7 @@ from typing import Any
 
 from thresher.errors import InputError, option, require
 from thresher.files import check_writable, write_text
+from thresher.inputs.checks import check_flag
 from thresher.report.charts import mark
 from thresher.report.evidence import Evidence
 from thresher.report.phrases import count_of, fixed, percent, short, visible
@@ -83,6 +84,7 @@ def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -
 
 def check_target(path: str | Path, *, force: bool = False) -> None:
     """Raise unless a report can be written there."""
+    force = check_flag("force", force)
     if not isinstance(path, str | Path) or not str(path):
         raise InputError(f"path must be the name of a file, got {path!r}")
     if Path(path).suffix.lower() not in {".html", ".htm"}:

@@ -15,7 +15,13 @@ from thresher.findings.label_findings import Findings
 from thresher.findings.second_look import rank_space
 from thresher.forest import FOREST
 from thresher.inputs.checked_inputs import Points, Validation
-from thresher.inputs.checks import check_columns, check_features, check_width, column_names
+from thresher.inputs.checks import (
+    check_columns,
+    check_features,
+    check_flag,
+    check_width,
+    column_names,
+)
 from thresher.inputs.labels import Classes, Codes, check_labels, class_list, raw_labels
 from thresher.metrics import Rows, measure
 from thresher.neighbors.kernel import Kernel
@@ -196,7 +202,7 @@ def check_subject(
             data = _data(array, codes, X_val, codes_val, cosine=cosine)
     return Subject(
         valuation, () if classes is None else _texts(classes.labels), codes, codes_val, data, known,
-        numbers, shown, held_out, seed, findings, copies,
+        numbers, shown, check_flag("held_out", held_out), seed, findings, copies,
         () if classes is None else tuple(map(str, classes.labels)), targets, targets_val,
     )  # fmt: skip
 

@@ -235,6 +235,11 @@ def explain_subject(subject: Subject) -> Findings:
         raise InputError(
             f"suggestions need a valuation by {' or '.join(EXPLAINED)}, got one by {method}"
         )
+    if method == FOREST and not subject.valuation.params["folds"]:
+        raise InputError(
+            "suggestions need the fitted forest that came with the valuation: pass what explain "
+            "finds with forest= to thresher.report.gather as findings="
+        )
     features = data.splits if method == FOREST else (data.rows.array, data.rows_val.array)
     valuation, labels = subject.valuation, (data.codes, data.codes_val)
     if subject.targets is None:

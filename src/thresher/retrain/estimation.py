@@ -80,7 +80,7 @@ def estimate(
         "seed": seed, "failed_fits": plan.failed, **problem.about,
         "validation_points": len(game.V), "mean": mean,
     }  # fmt: skip
-    if plan.stability is not None:
+    if plan.stability is not None or plan.short_of is not None:
         params["stability"] = plan.stability
     scale = 1 if mean else len(game.V)
     ends = scale * full, scale * game.none
@@ -202,6 +202,16 @@ def _warn(overall: Outcome, plan: Plan, instead: str) -> None:
         warnings.warn(
             f"{'; '.join(words)}. If that is too many, change the model or its settings. The first "
             f"said {overall.complaint}",
+            FitWarning,
+            stacklevel=4,
+        )
+    if plan.short_of is not None:
+        found = (
+            "" if plan.stability is None else f", where it was {plan.stability:.3g} when checked"
+        )
+        warnings.warn(
+            f"stability={plan.short_of:g} was not reached with {plan.spent} evaluations{found}: "
+            "pass more evaluations=, or a smaller stability",
             FitWarning,
             stacklevel=4,
         )

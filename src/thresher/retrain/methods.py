@@ -68,7 +68,7 @@ def data_shapley(
     stability
         Stop once the ranking is this stable, between 0 and 1: the rank correlation to expect with a
         repetition of the whole estimate. It is estimated from two halves of the permutations, and
-        has to hold at two checks in a row.
+        has to hold at two checks in a row. If `evaluations` end first, there is a `FitWarning`.
     truncation
         Skip the rest of a permutation once utility is closer than this to that of all points. The
         skipped points share what is missing evenly. This saves fits, and biases single values; 0

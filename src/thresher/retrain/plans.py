@@ -63,6 +63,11 @@ class Plan(Protocol):
     enough: Enough | None = None  # when a walk may stop before its end, if it may
     stability: float | None = None  # of the ranking, where it was looked at
 
+    @property
+    def short_of(self) -> float | None:
+        """The stability that was asked for, if the plan ended without it."""
+        return None
+
     def next(self, count: int) -> Sequence[Block]:
         """At most `count` blocks to compute next, each handed out once."""
 
@@ -112,6 +117,11 @@ class Sampling(Plan, Protocol):
     halves: tuple[Moments, Moments] | tuple[InAndOut, InAndOut]
     _next_look: int = FIRST_LOOK
     _stable: int = 0
+
+    @property
+    def short_of(self) -> float | None:
+        """The stability that was asked for, if the plan ended without it."""
+        return self.limit.stability if self._stable < LOOKS else None
 
     def total(self) -> int:
         """The limit, or what the stability found so far lets expect.
@@ -167,7 +177,7 @@ class Walks(Sampling):
         self._open: dict[int, _Walk] = {}
         if self.cost == 0:  # a single point: nothing is random
             self._value(_Walk([]))
-            self.done = True
+            self.done, self._stable = True, LOOKS
 
     @property
     def cost(self) -> int:

@@ -107,7 +107,7 @@ def _finite(table: Any) -> Any:
 def _by_nearest(
     settings: Settings, data: Data, common: dict[str, Any]
 ) -> tuple[Valuation, Findings]:
-    from thresher.findings.explained import explain
+    from thresher.findings.explained import nearest_findings
     from thresher.knn import knn_shapley
 
     utility: Any = settings.utility
@@ -121,7 +121,7 @@ def _by_nearest(
     )  # fmt: skip
     with warnings.catch_warnings():  # they came with the values
         warnings.simplefilter("ignore", ThresherWarning)
-        return valuation, explain(valuation, *data)
+        return valuation, nearest_findings(valuation, *data)
 
 
 def _zero_budget(settings: Settings, data: Data, common: dict[str, Any]) -> Valuation:

@@ -76,6 +76,11 @@ class Scan:
         if not isinstance(label, str):
             raise InputError(f"label must be the name of a column, got {label!r}")
         self.table = scan_table(path, delimiter=delimiter)
+        if delimiter is not None and not self.table.is_text:
+            raise InputError(
+                f"delimiter={delimiter!r} is for text, not for a .{self.table.kind} file: leave "
+                "delimiter out"
+            )
         if twice := self.table.repeated:
             raise InputError(f"{path} has several columns named {twice[0]!r}: rename them")
         chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
