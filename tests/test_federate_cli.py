@@ -169,6 +169,11 @@ def test_a_round_without_noise_from_files(folder):
         url, done = listening(process), {}
         agreed = ["--digest", digest, "--reveal-exact-counts", "--out"]
 
+        (place / "odd.csv").write_text("a,b,y\n1,?,yes\n")
+        (place / "odd.key").write_bytes((place / "west.key").read_bytes())
+        odd = joining(place, "odd", url, *agreed, place / "none.csv").exception
+        assert "X has NaN or infinite values in row 0" in str(odd)  # before the round
+
         def join(name):
             done[name] = joining(place, name, url, *agreed, place / f"{name}-values.csv")
 

@@ -85,12 +85,16 @@ class Silo:
         link = Link(url, patience)
         task = self.check(Task.read(fetch_task(link)))
         holding = self._holding(task) if task.is_private else None
+        # what cannot be counted is refused before anything is sent
+        exact = exact_table(task, *self._points[:2]) if holding is None else None
         number = task.protocol.number_of(bytes.fromhex(self._key.public))
 
         def start(opening: bytes) -> SiloRound:
             return SiloRound(
                 task.protocol, self._key.secret, opening,
-                lambda name: self._contribution(task, holding, name),
+                lambda name: (
+                    exact if holding is None else self._contribution(task, holding, name)
+                ),
             )  # fmt: skip
 
         *_, done = play(link, start, number, task.protocol.longest, wait)
@@ -126,10 +130,8 @@ class Silo:
         X, y, owners = self._points
         return Holding.of(task, X, y, owners)
 
-    def _contribution(self, task: Task, holding: Holding | None, name: bytes) -> Any:
+    def _contribution(self, task: Task, holding: Holding, name: bytes) -> Any:
         """Charge the ledger, draw the share of the noise, and only then count."""
-        if holding is None:
-            return exact_table(task, *self._points[:2])
         self._charge(task, name)
         entries = task.protocol.entries
         noise = self._noise.gaussian(task.share_sigma, entries)
