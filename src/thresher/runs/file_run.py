@@ -73,7 +73,7 @@ class FileRun:
         entries, text = None, False
         guesses: Guesses = {}
         if kind_of(files[0]) == "npy":
-            table, entries, text = _open_arrays(files, settings.label)
+            table, entries, text = _open_arrays(files, settings.label, settings.na)
         else:
             table = scan_table(settings.file, **settings.reading())
             some = with_first_rows(table) if settings.guess else table
@@ -271,7 +271,9 @@ def _check_kept(table: Table, name: str | None, role: str) -> None:
         )
 
 
-def _open_arrays(files: tuple[Path, ...], label: str) -> tuple[Table, Any, bool]:
+def _open_arrays(
+    files: tuple[Path, ...], label: str, na: tuple[str, ...]
+) -> tuple[Table, Any, bool]:
     """A table of .npy files, to which the labels of a file of their own are a column."""
     schema = common_schema(files, "npy", None)
     rows = sum(len(np.load(path, mmap_mode="r")) for path in files)
@@ -287,4 +289,4 @@ def _open_arrays(files: tuple[Path, ...], label: str) -> tuple[Table, Any, bool]
         found = read_label_file(label, str(files[0]), rows)
         entries, text = found.entries, found.text is not None
     data = schema.append(pa.field(label, pa.string())).empty_table()
-    return Table(data, files, "npz"), entries, text
+    return Table(data, files, "npz", na=na), entries, text
