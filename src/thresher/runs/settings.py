@@ -149,6 +149,10 @@ class Settings:
             raise InputError(
                 f"{option('players', 'owners')} needs {option('owner')}, the column of owners"
             )
+        if self.players == "owners":
+            self._check_labeled(option("players", "owners"))
+        if "model" in self.given() and self.text is None:
+            raise InputError(f"{option('model')} needs {option('text')}, the column of texts")
         self.cells()  # raises where marks do not fit
         if self.numbers:
             self._check_numbers()
@@ -216,6 +220,11 @@ class Settings:
                 raise InputError(f"{option(name)} is for classes, and cannot be used with {wanted}")
         if self.empty is not None:
             check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
+            if self.utility == "jia2019":
+                raise InputError(
+                    f"{option('empty')} cannot be used with {option('utility', 'jia2019')}, where "
+                    "no points have the utility 0: leave one of the two out"
+                )
 
     def _check_engine(self) -> None:
         if self.engine == "dask":
@@ -232,11 +241,7 @@ class Settings:
     def _check_streaming(self, wanted: str) -> None:
         """Refuse what needs the whole table."""
         check_streaming_fill(self.fill)
-        if self.unlabeled is not None:
-            raise InputError(
-                f"{wanted} cannot be used with {option('unlabeled')}: drop the rows without a "
-                "label first"
-            )
+        self._check_labeled(wanted)
         methods = ("forest", "tknn") if self.numbers else ("tknn",)
         if self.method not in {AUTO, *methods}:
             listed = " or ".join(methods)
@@ -253,6 +258,13 @@ class Settings:
             raise InputError(
                 f"{wanted} cannot be used with {option('text')}: embed the texts first, with "
                 "thresher embed"
+            )
+
+    def _check_labeled(self, wanted: str) -> None:
+        if self.unlabeled is not None:
+            raise InputError(
+                f"{wanted} cannot be used with {option('unlabeled')}: drop the rows without a "
+                "label first"
             )
 
     def _check_forest(self) -> None:
