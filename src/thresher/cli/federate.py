@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.options import Delimiter, Force, Ignore, Leaves, Trees, argument, given
+from thresher.cli.options import (
+    Delimiter,
+    Force,
+    Ignore,
+    Leaves,
+    Rings,
+    Trees,
+    argument,
+    given,
+    rings_and_leaves,
+)
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError, printing
 
@@ -56,10 +66,10 @@ def task(
     label: Annotated[str, given("The column of labels.")] = "y",
     radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
     kernel: Annotated[str, given("How much near points count, as in thresher release.")] = "box",
-    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
+    rings: Rings = None,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     trees: Trees = None,
-    leaves: Leaves = 16,
+    leaves: Leaves = None,
     unit: Annotated[
         Literal["point", "owner", "silo"],
         given("What is protected: a point, an owner's points in one silo, or a silo."),
@@ -92,6 +102,7 @@ def task(
     from thresher.privacy.leaf_setting import public_forest
     from thresher.tables.labeled import read_labeled, same_columns
 
+    rings, leaves = rings_and_leaves(kernel, rings, trees, leaves)
     check_free(out, [validation, key], force=force)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
     X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))

@@ -40,9 +40,9 @@ def release(
         str,
         given("How much near points count: box (all alike), gaussian, triangular or epanechnikov."),
     ] = "box",
-    rings: options.Rings = 4,
+    rings: options.Rings = None,
     trees: options.Trees = None,
-    leaves: options.Leaves = 16,
+    leaves: options.Leaves = None,
     task: Annotated[
         Literal["classification", "regression"], given("Whether labels are classes or numbers.")
     ] = "classification",
@@ -173,6 +173,7 @@ def release(
     from thresher.tables.labeled import read_labeled, read_private, same_columns
 
     asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
+    rings, leaves = options.rings_and_leaves(kernel, rings, trees, leaves)
     plain = kernel == "box" and trees is None and task == "classification"
     asked.check(owner, mechanism, plain=plain)
     chosen = table_or_counted(mechanism, about_points, counted=counted)
