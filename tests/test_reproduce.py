@@ -172,6 +172,9 @@ def test_nothing_is_computed_twice_and_settings_are_not_mixed_up(tmp_path):
             ["radius-ablation", "--sets", "mnist, dbpedia"],
             "radius-ablation does not use mnist, dbpedia",
         ),
+        (["consistency", "--sets", "phoneme"], "sets was given, but no chosen experiment uses"),
+        (["consistency", "runtime", "--protocol", "clean"], "--protocol was given, but no chosen"),
+        (["runtime", "k-ablation", "--subsets", "9000"], "subsets was given, but no chosen exp"),
     ],
 )
 def test_what_cannot_be_done_is_refused(arguments, words, tmp_path):

@@ -6,10 +6,11 @@ import platform
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.inputs.checks import check_choice, check_count
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope, Store
 from thresher.paper.consistency import CONSISTENCY
@@ -104,6 +105,7 @@ def reproduce(
     for experiment, cells in jobs.items():
         if not cells:
             raise InputError(f"{experiment.name} does not use {', '.join(scope.sets)}")
+    _check_used([*chain(*jobs.values())], sets=sets, protocols=protocols, subsets=subsets)
     total, found = sum(len(cells) for cells in jobs.values()), []
     with (
         Store(folder / "cells.db") as store,
@@ -194,6 +196,21 @@ def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
     about = {**done.settings, "figures": list(figures), "missing": done.missing}
     write_records(folder / f"{experiment.name}.parquet", done.records, about)
     write_tables(folder / f"{experiment.name}.md", experiment, done.records, about)
+
+
+def _check_used(
+    cells: Sequence[Cell], *, sets: Any, protocols: Any, subsets: int | None
+) -> None:
+    """Refuse what no cell of the chosen experiments depends on."""
+    drawn = any(cell.set in SETS for cell in cells)
+    trained = any("subsets" in dict(cell.options) for cell in cells)
+    for name, given, used, what in (
+        (option("sets"), sets, drawn, "uses data sets"),
+        (either("protocols", "--protocol"), protocols, drawn, "uses data sets"),
+        (option("subsets"), subsets, trained, "trains models"),
+    ):
+        if given is not None and not used:
+            raise InputError(f"{name} was given, but no chosen experiment {what}: leave it out")
 
 
 def _experiments(names: str | Sequence[str]) -> list[Experiment]:
