@@ -67,10 +67,13 @@ def clean(
     from thresher.tables.changes import read_decisions, read_suggestions
     from thresher.tables.clean_copy import OldLabels, write_change_log, write_cleaned
     from thresher.tables.columns import check_ids
+    from thresher.tables.paths import check_text_options
     from thresher.tables.reader import input_digest, read_table
 
     _check_asked(decisions, values, drop, relabel, correct)
-    table = read_table(spooled(file), delimiter=delimiter, encoding=encoding)
+    stored = spooled(file)
+    check_text_options([stored], delimiter=delimiter, encoding=encoding)
+    table = read_table(stored, delimiter=delimiter, encoding=encoding)
     if printed := is_standard_output(out, json=json):
         out = _stand_in(table)
     label = _label(table, label, needed=bool(relabel or correct or values or decisions))

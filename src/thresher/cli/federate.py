@@ -101,9 +101,11 @@ def task(
     from thresher.files import check_free
     from thresher.privacy.leaf_setting import public_forest
     from thresher.tables.labeled import read_labeled, same_columns
+    from thresher.tables.paths import check_text_options
 
     rings, leaves = rings_and_leaves(kernel, rings, trees, leaves)
     check_free(out, [validation, key], force=force)
+    check_text_options([validation], delimiter=delimiter)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
     X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))
     silos = dict(_named(each) for each in silo)
@@ -203,7 +205,9 @@ def join(
     from thresher.federate.silo import PATIENCE, Silo
     from thresher.files import check_free
     from thresher.tables.labeled import read_private
+    from thresher.tables.paths import check_text_options
 
+    check_text_options([points], delimiter=delimiter)
     for target in (out, out_prices):
         if target is not None:
             check_free(target, [points, key], force=force)

@@ -59,6 +59,7 @@ def plan(
     from thresher.privacy.plan import plan_release
     from thresher.privacy.table_mechanism import Table
     from thresher.tables.labeled import read_labeled, same_columns
+    from thresher.tables.paths import check_text_options
 
     if plot is not None:
         from thresher.plots import check_kind
@@ -69,6 +70,7 @@ def plan(
     names = split_names(mechanisms) if mechanisms else ["table", *(["cells"] * by_radius)]
     options.check_needs({"counted": counted}, "--mechanisms table", met="table" in names)
     budgets = _budgets(epsilon)
+    check_text_options([validation], delimiter=delimiter)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
     X_val, _ = same_columns(X_val, X_val, list(split_names(ignore)))
     forest = forest_of(X_val, y_val, trees, leaves)

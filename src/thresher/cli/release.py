@@ -171,6 +171,7 @@ def release(
     from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.runs.public_encoding import Preparation, read_bounds, read_radius
     from thresher.tables.labeled import read_labeled, read_private, same_columns
+    from thresher.tables.paths import check_text_options
 
     asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
     rings, leaves = options.rings_and_leaves(kernel, rings, trees, leaves)
@@ -178,6 +179,7 @@ def release(
     asked.check(owner, mechanism, plain=plain)
     chosen = table_or_counted(mechanism, about_points, counted=counted)
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
+    check_text_options([points, validation], delimiter=delimiter)
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)

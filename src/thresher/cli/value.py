@@ -307,11 +307,16 @@ def value(
 
 def _settings(given: dict[str, Any]) -> Any:
     from thresher.runs.settings import Settings
+    from thresher.tables.paths import check_text_options
 
     at_once = given["memory"] is None and given["engine"] == "local"
     for name in ("file", "validation"):
         if given[name] is not None:
             given[name] = spooled(given[name], allowed=at_once)
+    check_text_options(
+        (given["file"], given["validation"]),
+        delimiter=given["delimiter"], encoding=given["encoding"],
+    )  # fmt: skip
     for name in ("features", "ignore", "categorical", "na", "date"):
         given[name] = split_names(given[name])
     given["guess"] = tuple(role for role in ("label", "id", "owner") if given[role] is None)

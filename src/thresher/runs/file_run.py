@@ -33,7 +33,13 @@ from thresher.runs.chosen_method import radius_of
 from thresher.runs.guessed import Guesses, guess_roles, told_guesses, with_first_rows
 from thresher.runs.hints import run_hints
 from thresher.runs.settings import Settings
-from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
+from thresher.runs.sources import (
+    check_date_formats,
+    check_lengths,
+    check_shared,
+    describe_files,
+    read_validation,
+)
 from thresher.runs.summary import Highlights, Summary
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder, TreeEncoder
@@ -92,6 +98,7 @@ class FileRun:
         public: tuple[Columns, dict[str, Any]] = columns, {"rows": 0}  # they judge each other
         if settings.validation is not None or settings.method != "forest":
             public = read_validation(settings, columns)
+        check_date_formats(columns, *([public[0]] if public[0] is not columns else []))
         return cls(settings, table, columns, entries, text, guesses, *public, chosen)
 
     def fit(self, checkpoint: Checkpoint = NOWHERE, advance: Advance | None = None) -> FileRun:
