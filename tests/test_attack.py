@@ -319,6 +319,10 @@ def test_the_command_names_columns_without_numbers(tmp_path, run_command, cells)
         ("--k 5", "--k 5 needs --method knn; without that, leave --k out"),
         ("--method dp-tknn --k 1", "--k 1 needs --method knn"),
         ("--method knn --radius 0.5", "--radius 0.5 needs --method tknn or dp-tknn"),
+        (
+            "--method dp-tknn --mechanism cells --delta 1e-4",
+            "--delta 0.0001 needs --mechanism table or paper; without that, leave --delta out",
+        ),
         ("--validation p.npz --held-out 200", "--held-out cannot be used with --validation"),
     ],
 )

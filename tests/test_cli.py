@@ -255,6 +255,11 @@ def test_the_command_says_what_was_charged_where_more_was(folder):
     start = ("release", "points.csv", *RELEASE, "--epsilon", "1", "--out-prices")
     cells = thresher(*start, "p.json", "--mechanism", "cells", cwd=folder)
     assert "charged epsilon=6.2073, delta=1e-06: epsilon=1 was asked for; " in cells.stderr
+    unused = "the release has delta 0: --mechanism cells makes no use of --delta 1e-06\n"
+    assert unused in cells.stderr
+    again = (*start, "r.json", "--mechanism", "cells", "--delta")
+    assert unused.replace("1e-06", "0.1") in thresher(*again, 0.1, cwd=folder).stderr
+    assert "the release has delta" not in thresher(*again, 0, "--force", cwd=folder).stderr
     usual = thresher(*start, "q.json", cwd=folder)
     assert (usual.returncode, "charged" in usual.stderr) == (0, False)
 

@@ -99,6 +99,8 @@ def _target(
     check_needs({"k": k}, "--method knn", met=method == "knn")
     check_needs({"radius": radius}, "--method tknn or dp-tknn", met=method != "knn")
     check_needs(private, "--method dp-tknn", met=method == "dp-tknn")
+    uses_delta = private["mechanism"] != "cells" or private["delta"] == 0
+    check_needs({"delta": private["delta"]}, "--mechanism table or paper", met=uses_delta)
     if method == "knn":
         return KNN(5 if k is None else k, metric)
     near: dict[str, Any] = {"radius": 0.5 if radius is None else radius, "metric": metric}

@@ -219,6 +219,8 @@ def release(
         say("if the points have changed, pass another --version")
     else:
         _say_charge(ledger, found.record)
+    if mechanism == "cells" and delta > 0:
+        say(f"the release has delta 0: --mechanism cells makes no use of --delta {delta:g}")
     if not found.price_list.scaled:
         say("its values have the right order but are too large: nobody should be paid by them")
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")
