@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score, roc_curve
-
 from tabular import thresher
 
 import thresher as th

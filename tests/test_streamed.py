@@ -131,7 +131,7 @@ def test_words_for_missing_cells_count_in_arrays_too():
     points, validation = table_of(1500, 0), table_of(120, 1)
     for name, table in (("x", points), ("v", validation)):
         X = np.column_stack([table[f"x{j}"].to_numpy() for j in range(3)])
-        np.save(f"{name}.npy", np.where(X == X[5, 0], -999, X))
+        np.save(f"{name}.npy", np.where(X[5, 0] == X, -999, X))
         put(f"{name}-labels.txt", "\n".join(table["y"].to_pylist()))
     about = {"file": "x.npy", "label": "x-labels.txt", "na": ("-999",), "fill": "zero"}
     about |= {"validation": "v.npy", "validation_label": "v-labels.txt"}

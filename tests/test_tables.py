@@ -204,7 +204,9 @@ def test_a_format_of_dates_is_refused_where_all_are_stored_as_dates(more):
     form = "when=%d/%m/%Y"
     refused = thresher(*start, form, "--validation", "p.parquet")
     assert refused.returncode == 1
-    assert f"--date {form} has a format, but p.parquet stores the column as date32" in refused.stderr
+    assert (
+        f"--date {form} has a format, but p.parquet stores the column as date32" in refused.stderr
+    )
     assert "use --date when" in refused.stderr
     for fitting in (["when", "--validation", "p.parquet"], [form, "--validation", "v.csv"]):
         done = thresher(*start, *fitting, "--force")
@@ -214,8 +216,8 @@ def test_a_format_of_dates_is_refused_where_all_are_stored_as_dates(more):
 def test_options_about_text_hold_for_the_validation_set_alone_too():
     put("v.csv", "x;y\n1;a\n4;b\n")
     pq.write_table(pa.table({"x": [1, 2, 4, 5], "y": list("aabb")}), "p.parquet")
-    done = thresher(*"value p.parquet --validation v.csv --radius 1 --metric euclidean".split(),
-                    "--delimiter", ";")  # fmt: skip
+    near = ("--radius", 1, "--metric", "euclidean")
+    done = thresher("value", "p.parquet", "--validation", "v.csv", *near, "--delimiter", ";")
     assert done.returncode == 0, done.stderr
 
 

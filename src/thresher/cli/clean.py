@@ -115,9 +115,7 @@ def clean(
         show_json(as_typed(targets | counts | about))
 
 
-def _check_asked(
-    decisions: str | None, values: str | None, *changes: str | None
-) -> None:
+def _check_asked(decisions: str | None, values: str | None, *changes: str | None) -> None:
     """Refuse to change anything that nobody asked for, and suggestions that nothing uses."""
     from thresher.tables.changes import OUTRIGHT
 

@@ -198,15 +198,13 @@ def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
     write_tables(folder / f"{experiment.name}.md", experiment, done.records, about)
 
 
-def _check_used(
-    cells: Sequence[Cell], *, sets: Any, protocols: Any, subsets: int | None
-) -> None:
+def _check_used(cells: Sequence[Cell], *, sets: Any, protocols: Any, subsets: int | None) -> None:
     """Refuse what no cell of the chosen experiments depends on."""
     drawn = any(cell.set in SETS for cell in cells)
     trained = any("subsets" in dict(cell.options) for cell in cells)
     for name, given, used, what in (
         (option("sets"), sets, drawn, "uses data sets"),
-        (either("protocols", "--protocol"), protocols, drawn, "uses data sets"),
+        (either("protocols", option("protocol")), protocols, drawn, "uses data sets"),
         (option("subsets"), subsets, trained, "trains models"),
     ):
         if given is not None and not used:

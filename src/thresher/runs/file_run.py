@@ -140,7 +140,9 @@ class FileRun:
     def identity(self) -> dict[str, Any]:
         """What tells it from other runs."""
         return {
-            "settings": dataclasses.asdict(dataclasses.replace(self.settings, memory=None)),
+            "settings": dataclasses.asdict(
+                dataclasses.replace(self.settings, memory=None, named=())
+            ),
             "points": self.source.identity(),
             "validation": self.validation_files.get("digest"),
         }

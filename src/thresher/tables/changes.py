@@ -363,9 +363,7 @@ def read_decisions(
     return Decisions(drop, relabel, counts, corrected)
 
 
-def _check_ids(
-    file: Table, table: Table, rows: Sequence[int], ids: Sequence[Hashable]
-) -> None:
+def _check_ids(file: Table, table: Table, rows: Sequence[int], ids: Sequence[Hashable]) -> None:
     """Refuse rows that have other ids than the table."""
     pairs = zip(rows, column_meant(file, "id"), strict=True)
     unlike = sorted(row for row, id_ in pairs if not (is_missing(id_) or _alike(id_, ids[row])))
