@@ -94,13 +94,14 @@ class World:
     def body(self, method, path, caller):
         """What a caller who means it sends to a route."""
         csv = {"Content-Type": "text/csv"}
+        joining = {"code": self.code, "name": "" if caller == "outsider" else "new"}
         salt = {"X-Salt": base64.b64encode(b"s" * 32).decode()}
         api = {
             ("POST", "/api/members"): {"json": {"role": "buyer", "name": "somebody new"}},
             ("PATCH", "/api/members/{member}"): {"json": {"suspended": True}},
             ("POST", "/api/tasks"): {"json": TASK},
             ("PUT", "/api/tasks/{task}/validation"): {"content": VALIDATION, "headers": csv},
-            ("POST", "/api/join"): {"json": {"code": self.code, "name": "new"}},
+            ("POST", "/api/join"): {"json": joining},
             ("POST", "/api/tasks/{task}/uploads"): {"content": MINE, "headers": csv | salt},
         }  # fmt: skip
         files = {
@@ -109,7 +110,7 @@ class World:
         }
         forms = {
             "/login": {"token": self.tokens[caller] or "x"}, "/new": FORM,
-            "/join": {"code": self.code, "name": "new"},
+            "/join": joining,
             "/members": {"role": "buyer", "name": "somebody new"},
             "/members/{member}": {"suspended": "yes"},
         }  # fmt: skip

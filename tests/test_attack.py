@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score, roc_curve
+from tabular import thresher
 
 import thresher as th
 from thresher.attack import DPTKNN, KNN, TKNN, Recomputed
@@ -314,6 +315,25 @@ def test_the_command_names_columns_without_numbers(tmp_path, run_command, cells)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ("--k 5", "--k 5 needs --method knn; without that, leave --k out"),
+        ("--method dp-tknn --k 1", "--k 1 needs --method knn"),
+        ("--method knn --radius 0.5", "--radius 0.5 needs --method tknn or dp-tknn"),
+        (
+            "--method dp-tknn --mechanism cells --delta 1e-4",
+            "--delta 0.0001 needs --mechanism table or paper; without that, leave --delta out",
+        ),
+        ("--validation p.npz --held-out 200", "--held-out cannot be used with --validation"),
+    ],
+)
+def test_options_of_another_method_are_refused(arguments, message):
+    done = thresher("attack", "p.npz", *arguments.split())
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (["--plot", "x.xyz"], "the file of a figure must end in .svg, .png or .pdf, got x.xyz"),
         (
             ["--plot", "/nowhere/x.svg"],
@@ -321,7 +341,7 @@ def test_the_command_names_columns_without_numbers(tmp_path, run_command, cells)
         ),
         (["--seed", "-1"], "--seed must be an integer >= 0, got -1"),
         (["--held-out", "500"], "--held-out must be less than the 300 rows of the table, got 500"),
-        (["--epsilon", "1"], "--epsilon needs --method dp-tknn, got tknn"),
+        (["--epsilon", "1"], "--epsilon 1.0 needs --method dp-tknn; without that, leave --epsilon"),
         (["--metric", "precomputed"], "--metric must be one of 'cosine', 'euclidean'"),
     ],
 )

@@ -87,6 +87,15 @@ def test_the_command_does_what_it_is_told_outright(points):
     assert [change["row"] for change in log["changes"]] == [0, 1, 4]
 
 
+@pytest.mark.parametrize("asked", ["--drop rows:3", "--drop ids:a2 --relabel rows:4=bird"])
+def test_findings_that_nothing_uses_are_refused(points, asked):
+    command = ("a.csv", "--id", "id", *asked.split(), "--out", "b.csv")
+    done = run(*command, "--values", "v.parquet")
+    assert done.returncode == 1
+    assert "--values has suggestions, but none is asked for" in done.stderr
+    assert run(*command).returncode == 0
+
+
 def test_findings_as_text_do_the_same(points):
     header, *rows = zip(*([name, *column] for name, column in findings().to_pydict().items()))
     with Path("v.csv").open("w", newline="") as file:

@@ -215,6 +215,38 @@ def test_what_cannot_be_done_has_its_exit_code(folder, arguments, code, words):
     assert found.stdout == ""
 
 
+COMMANDS = {
+    "release": ("release", "points.csv", *RELEASE, "--epsilon", 1, "--out-prices", "p.json"),
+    "plan": ("plan", "--validation", "val.csv", "--points", 200),
+    "task": ("federate", "task", "--validation", "val.csv", "--silo", "north=1f", "--epsilon", 1,
+             "--delta", 1e-6, "--out", "task.json"),
+}  # fmt: skip
+KERNEL = "needs a --kernel other than box; without that, leave --rings out"
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "words"),
+    [
+        *(
+            (command, *case)
+            for command in COMMANDS
+            for case in [
+                ("--leaves 16", "--leaves 16 needs --trees; without that, leave --leaves out"),
+                ("--rings 4", f"--rings 4 {KERNEL}"),
+                ("--trees 2 --rings 16", f"--rings 16 {KERNEL}"),
+            ]
+        ),
+        ("plan", "--mechanisms paper,cells --counted", "--counted needs --mechanisms table"),
+        ("plan", "--trees 2 --mechanisms cells --counted", "--counted needs --mechanisms table"),
+    ],
+)
+def test_options_that_nothing_would_use_are_refused(folder, command, options, words):
+    found = thresher(*COMMANDS[command], *options.split(), cwd=folder)
+    assert found.returncode == 1, found.stderr
+    assert words in found.stderr
+    assert found.stdout == ""
+
+
 def test_the_command_speaks_of_options_not_of_arguments(folder):
     for name, terms in (("l.db", ()), ("o.db", ("--unit", "owner"))):
         made = ("ledger", "create", name, "--epsilon", "1", "--delta", "1e-6", *terms)
@@ -259,6 +291,11 @@ def test_the_command_says_what_was_charged_where_more_was(folder):
     start = ("release", "points.csv", *RELEASE, "--epsilon", "1", "--out-prices")
     cells = thresher(*start, "p.json", "--mechanism", "cells", cwd=folder)
     assert "charged epsilon=6.2073, delta=1e-06: epsilon=1 was asked for; " in cells.stderr
+    unused = "the release has delta 0: --mechanism cells makes no use of --delta 1e-06\n"
+    assert unused in cells.stderr
+    again = (*start, "r.json", "--mechanism", "cells", "--delta")
+    assert unused.replace("1e-06", "0.1") in thresher(*again, 0.1, cwd=folder).stderr
+    assert "the release has delta" not in thresher(*again, 0, "--force", cwd=folder).stderr
     usual = thresher(*start, "q.json", cwd=folder)
     assert (usual.returncode, "charged" in usual.stderr) == (0, False)
 

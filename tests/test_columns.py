@@ -10,7 +10,7 @@ from tabular import check_refused, put
 
 from thresher.tables.columns import choose_columns, same_labels
 from thresher.tables.encoder import Encoder
-from thresher.tables.reader import read_table
+from thresher.tables.reader import read_table, validation_inside
 
 
 @pytest.fixture(autouse=True)
@@ -194,6 +194,32 @@ def test_labels_in_an_array():
     np.save("X.npy", X)
     np.save("y.npy", Y)
     assert choose_columns(read_table("X.npy"), label="y.npy").labels == (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "task"),
+    [
+        ([1, -999, 0], None),
+        ([1.0, -999.0, 0.0], None),
+        ([1.5, -999.0, 0.0], "regression"),
+        (["a", " -999", "b"], None),
+    ],
+)
+def test_words_for_missing_cells_count_in_files_of_labels(labels, task):
+    np.save("X.npy", X)
+    np.save("y.npy", labels)
+    put("y.txt", "\n".join(map(str, labels)))
+    for name in ("y.npy", "y.txt"):
+        table = read_table("X.npy", na=["-999", "-999.0"])
+        check_refused(
+            lambda n=name, t=table: choose_columns(t, label=n, task=task), "missing", "row 1"
+        )
+
+
+def test_words_for_missing_cells_count_in_a_validation_set_inside_a_file():
+    np.savez("p.npz", X=X, y=Y, X_val=np.full((3, 1), [[1.5], [-999], [2]]), y_val=["a", "b", "?"])
+    inside = validation_inside(read_table("p.npz", na=["?", "-999"]), "y").data
+    assert inside.to_pydict() == {"x0": [1.5, None, 2], "y": ["a", "b", None]}
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,15 @@ def test_decisions_are_applied_and_nothing_else_changes(points):
     assert [change["row"] for change in log["changes"]] == [1, 2]
 
 
+def test_decisions_about_rows_with_other_ids_are_refused(points):
+    save((0, "a1", "cat", "keep", ""), (1, "a4", "dog", "drop", ""), (2, "", "'=cat", "drop", ""))
+    done = clean("--id", "id")
+    assert done.returncode == 1
+    assert "decisions.csv has other ids than a.csv in row 1: name the column" in done.stderr
+    assert not Path("b.csv").exists()
+    assert clean().returncode == 0
+
+
 def test_the_file_works_wherever_the_same_table_lies(points):
     Path("elsewhere").mkdir()
     Path("a.csv").rename("elsewhere/moved.csv")

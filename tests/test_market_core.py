@@ -27,7 +27,7 @@ from thresher.market.receipts import check_receipt, commitment_of
 from thresher.market.refusals import Refusal
 from thresher.market.settlement import compute, rows_by_owner
 from thresher.market.tables import Job, Line, Outcome, Task, Token, Upload
-from thresher.market.tasks import close, question_of
+from thresher.market.tasks import close, invite, join, question_of
 from thresher.market.workers import work, work_once
 
 
@@ -48,6 +48,16 @@ def test_a_token_is_known_until_it_is_revoked_and_is_not_stored(market):  # noqa
         revoke(session, member, token.id)
         with pytest.raises(Refusal, match="token is missing or not valid"):
             authenticate(session, text)
+
+
+def test_an_owner_who_joins_again_has_a_name(market):  # noqa: F811
+    buyer, task = open_task(market)
+    with market.database.writing() as session:
+        owner, _ = add_member(session, "owner", "North")
+        code = invite(session, buyer, task.id)
+        with pytest.raises(Refusal, match="'South' cannot be used: you are 'North' already"):
+            join(session, owner, code, "South")
+        assert join(session, owner, code, "North")[1:] == (owner, "")
 
 
 def test_rows_are_kept_with_a_receipt_and_can_be_taken_back(market):  # noqa: F811

@@ -172,6 +172,9 @@ def test_nothing_is_computed_twice_and_settings_are_not_mixed_up(tmp_path):
             ["radius-ablation", "--sets", "mnist, dbpedia"],
             "radius-ablation does not use mnist, dbpedia",
         ),
+        (["consistency", "--sets", "phoneme"], "sets was given, but no chosen experiment uses"),
+        (["consistency", "runtime", "--protocol", "clean"], "--protocol was given, but no chosen"),
+        (["runtime", "k-ablation", "--subsets", "9000"], "subsets was given, but no chosen exp"),
     ],
 )
 def test_what_cannot_be_done_is_refused(arguments, words, tmp_path):
@@ -186,10 +189,13 @@ def test_what_cannot_be_done_is_refused(arguments, words, tmp_path):
     [
         ({"names": "mislabel", "sets": []}, "sets is empty: name one or more"),
         ({"names": "mislabel", "protocols": ()}, "protocols is empty: name one or more"),
-        ({"sets": ["phoneme"]}, "sets cannot be used with consistency: leave sets out"),
-        ({"protocols": ["clean"]}, "protocols cannot be used with consistency"),
-        ({"subsets": 9000}, "subsets cannot be used with consistency"),
-        ({"names": ["k-ablation"], "subsets": 9000}, "subsets cannot be used with k-ablation"),
+        ({"sets": ["phoneme"]}, "sets was given, but no chosen experiment uses data sets"),
+        ({"protocols": ["clean"]}, "protocols was given, but no chosen experiment uses"),
+        ({"subsets": 9000}, "subsets was given, but no chosen experiment trains"),
+        (
+            {"names": ["k-ablation"], "subsets": 9000},
+            "subsets was given, but no chosen experiment trains",
+        ),
     ],
 )
 def test_what_an_experiment_does_not_use_is_refused(arguments, words, tmp_path):

@@ -127,6 +127,23 @@ def test_arrays_are_mapped():
     )
 
 
+def test_words_for_missing_cells_count_in_arrays_too():
+    points, validation = table_of(1500, 0), table_of(120, 1)
+    for name, table in (("x", points), ("v", validation)):
+        X = np.column_stack([table[f"x{j}"].to_numpy() for j in range(3)])
+        np.save(f"{name}.npy", np.where(X[5, 0] == X, -999, X))
+        put(f"{name}-labels.txt", "\n".join(table["y"].to_pylist()))
+    about = {"file": "x.npy", "label": "x-labels.txt", "na": ("-999",), "fill": "zero"}
+    about |= {"validation": "v.npy", "validation_label": "v-labels.txt"}
+    one, other, _, _ = both("filled.parquet", **about)
+    assert same_table(other, one)
+    marked = np.where(np.arange(1500) == 7, "?", points["y"].to_numpy())
+    for name, save in (("q.npy", np.save), ("q.txt", lambda name, y: put(name, "\n".join(y)))):
+        save(name, marked.astype(str))
+        asked = Settings(**about | {"label": name, "na": ("-999", "?"), "memory": "64GB"})
+        check_refused(lambda asked=asked: value_to_file(asked, Path("o.csv")), "missing", "row 7")
+
+
 def test_the_encoder_is_that_of_the_table_in_memory():
     random = np.random.default_rng(0)
     features = pa.table(

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import feather, ipc
 from table_cases import X, Y
-from tabular import check_refused, put
+from tabular import check_refused, put, thresher
 
 import thresher as th
 from thresher.tables.delimited import Delimited
@@ -165,6 +165,60 @@ def test_a_tsv_with_commas_asks_for_a_comma():
 @pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "é", 3])
 def test_a_delimiter_is_one_character(delimiter):
     check_refused(lambda: check_delimiter(delimiter), "--delimiter must be one character")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "value p.parquet --encoding latin-1",
+        "value p.parquet --validation p.parquet --delimiter ;",
+        "value p.npz --encoding utf-16",
+        "value p.jsonl --encoding latin-1",
+        "inspect p.parquet --delimiter |",
+        "clean p.parquet --drop rows:1 --out o.parquet --encoding latin-1",
+        "appraise p.parquet --prices none.json --delimiter ;",
+        "plan --validation p.parquet --points 9 --delimiter ;",
+        "release p.parquet --validation p.npz --epsilon 1 --delta 0 --ledger l --out-prices o "
+        "--delimiter ;",
+        "federate task --validation p.npz --silo a=1f --out t.json --delimiter ;",
+        "federate join http://localhost:1 --points p.npz --key k --delimiter ;",
+    ],
+)
+def test_options_about_text_are_refused_where_no_file_is_text(command):
+    table = pa.table({"x": [1.5, 2.5], "y": ["a", "b"]})
+    pq.write_table(table, "p.parquet")
+    np.savez("p.npz", X=np.ones((2, 1)), y=["a", "b"])
+    put("p.jsonl", '{"x": 1.5, "y": "a"}\n')
+    done = thresher(*command.split())
+    assert done.returncode == 1
+    assert "is for .csv, .tsv and .txt files, which p." in done.stderr
+    assert ("JSON lines are always UTF-8" in done.stderr) == ("jsonl" in command)
+
+
+@pytest.mark.parametrize("more", ["", "--memory 64GB --out o.csv"])
+def test_a_format_of_dates_is_refused_where_all_are_stored_as_dates(more):
+    when = pa.array([0, 9, 80, 90], pa.date32())
+    pq.write_table(pa.table({"when": when, "x": [1, 2, 4, 5], "y": list("aabb")}), "p.parquet")
+    put("v.csv", "when,x,y\n03/01/1970,1,a\n05/03/1970,4,b\n")
+    start = f"value p.parquet --radius 9 --metric euclidean {more} --date".split()
+    form = "when=%d/%m/%Y"
+    refused = thresher(*start, form, "--validation", "p.parquet")
+    assert refused.returncode == 1
+    assert (
+        f"--date {form} has a format, but p.parquet stores the column as date32" in refused.stderr
+    )
+    assert "use --date when" in refused.stderr
+    for fitting in (["when", "--validation", "p.parquet"], [form, "--validation", "v.csv"]):
+        done = thresher(*start, *fitting, "--force")
+        assert done.returncode == 0, done.stderr
+
+
+def test_options_about_text_hold_for_the_validation_set_alone_too():
+    put("v.csv", "x;y\n1;a\n4;b\n")
+    pq.write_table(pa.table({"x": [1, 2, 4, 5], "y": list("aabb")}), "p.parquet")
+    near = ("--radius", 1, "--metric", "euclidean")
+    done = thresher("value", "p.parquet", "--validation", "v.csv", *near, "--delimiter", ";")
+    assert done.returncode == 0, done.stderr
 
 
 def half(path):

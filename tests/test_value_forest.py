@@ -12,6 +12,7 @@ import pytest
 from pyarrow import csv
 from sklearn.neighbors import NearestNeighbors
 from tabular import check_refused, put, thresher
+from value_cases import clouds, write_table
 
 import thresher as th
 from thresher.runs.choice import choose_method, is_embedding
@@ -131,6 +132,20 @@ def test_which_method_is_chosen():
     ):  # fmt: skip
         assert choice(**given) == "tknn", given
     assert choice("npy", trees=100) == "forest"
+
+
+@pytest.mark.parametrize(
+    ("option", "method"),
+    [("--trees 200", "forest"), ("--folds 2", "forest"), ("--rings 16", "tknn")],
+)
+@pytest.mark.parametrize("kind", ["npz", "csv"])
+def test_an_option_chooses_the_method_even_with_its_usual_number(option, method, kind):
+    X, y = clouds(60, 0)
+    np.savez("points.npz", X=X, y=y)
+    write_table("points.csv", X, y)
+    done = thresher("value", f"points.{kind}", *option.split(), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["record"]["chosen"]["method"] == method
     assert choice(method="knn") == "knn"
 
 

@@ -54,6 +54,23 @@ def data(tmp_path, monkeypatch):
         (["--semivalue", "nash"], "--semivalue must be shapley, banzhaf"),
         (["--holdout", "0.1"], "choose one of the two"),
         (["--k", "3"], "--k needs --method knn"),
+        (["--k", "5"], "--k needs --method knn"),  # what is usual is not passed over either
+        (["--method", "forest", "--radius", "auto"], "--radius needs --method tknn"),
+        (
+            ["--method", "knn", "--metric", "cosine", "--folds", "2"],
+            "--folds needs --method forest",
+        ),
+        (["--scaling", "robust"], "--scaling needs --standardize"),
+        (["--kernel", "box", "--rings", "16"], "--rings needs a --kernel other than box"),
+        (["--model", "nosuchmodel"], "--model needs --text, the column of texts"),
+        (
+            ["--unlabeled", "skip", "--owner", "x0", "--players", "owners"],
+            "--players owners cannot be used with --unlabeled: drop the rows without a label",
+        ),
+        (
+            ["--task", "regression", "--method", "knn", "--utility", "jia2019", "--empty", "9"],
+            "--empty cannot be used with --utility jia2019",
+        ),
         (["--error", "0.1"], "--error needs --method knn"),
         (["--method", "knn", "--error", "2"], "--error must be a number between 0 and 1"),
         (["--method", "knn", "--radius", "0.5"], "--radius needs --method tknn"),

@@ -53,10 +53,11 @@ def appraise(
     """
     from thresher.runs.appraisal import appraise_files
     from thresher.runs.results import check_results
-    from thresher.tables.paths import find_files
+    from thresher.tables.paths import check_text_options, find_files
 
     out = None if is_standard_output(out, json=json) else out
     points = spooled(points)
+    check_text_options([points], delimiter=delimiter)
     if out is not None:
         check_results(out, [*find_files(points), prices], force=force)
     found = appraise_files(

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from thresher.cli.options import Adjacency, Label, Radius, argument, given
+from thresher.cli.options import Adjacency, Label, argument, check_needs, given
 from thresher.cli.words import say, show_json
 from thresher.errors import InputError
 
@@ -24,8 +24,11 @@ def attack(
     ] = None,
     label: Label = "y",
     method: Annotated[str, given("tknn, knn or dp-tknn.")] = "tknn",
-    radius: Radius = 0.5,
-    k: Annotated[int, given("Neighbors consulted, for knn.")] = 5,
+    radius: Annotated[
+        float | None,
+        given("For tknn and dp-tknn: distance up to which a point counts; 0.5 if not given."),
+    ] = None,
+    k: Annotated[int | None, given("For knn: neighbors consulted; 5 if not given.")] = None,
     metric: Annotated[str, given("cosine or euclidean.")] = "cosine",
     epsilon: Annotated[
         float | None, given("For dp-tknn: the budget's epsilon, 1 if not given.")
@@ -42,7 +45,9 @@ def attack(
     nonmembers: Annotated[int, given("Points to leave out of the data.")] = 200,
     shadow: Annotated[int, given("Points that the attacker has.")] = 400,
     shadow_sets: Annotated[int, given("How many sets to draw from those points.")] = 32,
-    held_out: Annotated[int, given("Validation rows, if no file is given.")] = 200,
+    held_out: Annotated[
+        int | None, given("Without --validation: how many rows to hold out; 200 if not given.")
+    ] = None,
     seed: Annotated[int, given("The seed for the split, the sets and the noise.")] = 0,
     plot: Annotated[Path | None, given("Where ROC curves are drawn: .svg, .png or .pdf.")] = None,
 ) -> None:
@@ -62,13 +67,15 @@ def attack(
 
     private = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism, "kernel": kernel}
     against = _target(method, radius, k, metric, private)
+    if held_out is not None and validation is not None:
+        raise InputError("--held-out cannot be used with --validation: choose one of the two")
     if plot is not None:
         check_kind(plot)
     X, y = read_complete(points, label)
     if validation is not None:
         X_val, y_val = read_complete(validation, label)
     else:
-        X, y, X_val, y_val = split_rows(X, y, held_out, seed)
+        X, y, X_val, y_val = split_rows(X, y, 200 if held_out is None else held_out, seed)
     found = membership_attack(
         X, y, X_val, y_val, against=against, members=members, nonmembers=nonmembers,
         shadow=shadow, shadow_sets=shadow_sets, seed=seed, progress=sys.stderr.isatty(),
@@ -81,18 +88,26 @@ def attack(
         say(f"wrote {plot}")
 
 
-def _target(method: str, radius: float, k: int, metric: str, private: dict[str, Any]) -> Any:
+def _target(
+    method: str, radius: float | None, k: int | None, metric: str, private: dict[str, Any]
+) -> Any:
     from thresher.attack import DPTKNN, KNN, TKNN
     from thresher.inputs.checks import check_choice
 
     check_choice("--method", method, ("tknn", "knn", "dp-tknn"))
     check_choice("--metric", metric, ("cosine", "euclidean"))
+    check_needs({"k": k}, "--method knn", met=method == "knn")
+    check_needs({"radius": radius}, "--method tknn or dp-tknn", met=method != "knn")
+    check_needs(private, "--method dp-tknn", met=method == "dp-tknn")
+    uses_delta = private["mechanism"] != "cells" or private["delta"] == 0
+    check_needs({"delta": private["delta"]}, "--mechanism table or paper", met=uses_delta)
+    if method == "knn":
+        return KNN(5 if k is None else k, metric)
+    near: dict[str, Any] = {"radius": 0.5 if radius is None else radius, "metric": metric}
+    if method == "tknn":
+        return TKNN(**near)
     given = {name: entry for name, entry in private.items() if entry is not None}
-    if method == "dp-tknn":
-        return DPTKNN(**({"epsilon": 1.0, "delta": 1e-5} | given), radius=radius, metric=metric)
-    if given:
-        raise InputError(f"--{next(iter(given))} needs --method dp-tknn, got {method}")
-    return TKNN(radius, metric) if method == "tknn" else KNN(k, metric)
+    return DPTKNN(**({"epsilon": 1.0, "delta": 1e-5} | given), **near)
 
 
 def audit(

@@ -67,10 +67,13 @@ def clean(
     from thresher.tables.changes import read_decisions, read_suggestions
     from thresher.tables.clean_copy import OldLabels, write_change_log, write_cleaned
     from thresher.tables.columns import check_ids
+    from thresher.tables.paths import check_text_options
     from thresher.tables.reader import input_digest, read_table
 
-    _check_asked(decisions, values, drop, relabel or correct)
-    table = read_table(spooled(file), delimiter=delimiter, encoding=encoding)
+    _check_asked(decisions, values, drop, relabel, correct)
+    stored = spooled(file)
+    check_text_options([stored], delimiter=delimiter, encoding=encoding)
+    table = read_table(stored, delimiter=delimiter, encoding=encoding)
     if printed := is_standard_output(out, json=json):
         out = _stand_in(table)
     label = _label(table, label, needed=bool(relabel or correct or values or decisions))
@@ -83,7 +86,7 @@ def clean(
     if decisions is None:
         decided = _decided(len(table), suggested, ids, drop, relabel, correct)
     else:
-        decided = read_decisions(read_table(decisions), table, old.entries, old.kind)
+        decided = read_decisions(read_table(decisions), table, old.entries, old.kind, ids)
     about = {
         "input": [str(path) for path in table.files],
         "input_digest": input_digest(table.files),
@@ -112,18 +115,24 @@ def clean(
         show_json(as_typed(targets | counts | about))
 
 
-def _check_asked(
-    decisions: str | None, values: str | None, drop: str | None, relabel: str | None
-) -> None:
-    """Refuse to change anything that nobody asked for."""
-    if decisions is not None and (values or drop or relabel):
+def _check_asked(decisions: str | None, values: str | None, *changes: str | None) -> None:
+    """Refuse to change anything that nobody asked for, and suggestions that nothing uses."""
+    from thresher.tables.changes import OUTRIGHT
+
+    if decisions is not None and (values or any(changes)):
         raise InputError(
             "--decisions says what to do about each row: leave out --values, --drop, --relabel and "
             "--correct"
         )
-    if decisions is None and drop is None and relabel is None:
+    given = [text for text in changes if text is not None]
+    if decisions is None and not given:
         raise InputError(
             "nothing to do: say which rows with --decisions, --drop, --relabel or --correct"
+        )
+    if values is not None and all(text.startswith(OUTRIGHT) for text in given):
+        raise InputError(
+            "--values has suggestions, but none is asked for: name some, such as --relabel "
+            "relabel, or leave --values out"
         )
 
 

@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.options import Delimiter, Force, Ignore, Leaves, Trees, argument, given
+from thresher.cli.options import (
+    Delimiter,
+    Force,
+    Ignore,
+    Leaves,
+    Rings,
+    Trees,
+    argument,
+    given,
+    rings_and_leaves,
+)
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError, printing
 
@@ -56,10 +66,10 @@ def task(
     label: Annotated[str, given("The column of labels.")] = "y",
     radius: Annotated[float, given("Distance up to which a point counts.")] = 0.5,
     kernel: Annotated[str, given("How much near points count, as in thresher release.")] = "box",
-    rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
+    rings: Rings = None,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "cosine",
     trees: Trees = None,
-    leaves: Leaves = 16,
+    leaves: Leaves = None,
     unit: Annotated[
         Literal["point", "owner", "silo"],
         given("What is protected: a point, an owner's points in one silo, or a silo."),
@@ -91,8 +101,11 @@ def task(
     from thresher.files import check_free
     from thresher.privacy.leaf_setting import public_forest
     from thresher.tables.labeled import columns_left_out, read_labeled, same_columns
+    from thresher.tables.paths import check_text_options
 
+    rings, leaves = rings_and_leaves(kernel, rings, trees, leaves)
     check_free(out, [validation, key], force=force)
+    check_text_options([validation], delimiter=delimiter)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
     X_val, _ = same_columns(
         X_val, X_val, columns_left_out(split_names(ignore), X_val, roles=(label,))
@@ -199,7 +212,9 @@ def join(
     from thresher.federate.silo import PATIENCE, Silo
     from thresher.files import check_free
     from thresher.tables.labeled import read_labeled, read_private
+    from thresher.tables.paths import check_text_options
 
+    check_text_options([points], delimiter=delimiter)
     for target in (out, out_prices):
         if target is not None:
             check_free(target, [points, key], force=force)

@@ -31,11 +31,14 @@ def inspect(
     """
     from thresher.runs.inspection import inspect_files
     from thresher.runs.settings import Settings
+    from thresher.tables.paths import check_text_options
 
     wanted: dict[str, Any] = {} if label is None else {"label": label}
     guess = ("id", "owner", *(("label",) if label is None else ()))
     wanted |= {"delimiter": delimiter, "encoding": encoding, "guess": guess}
-    found = inspect_files(Settings(spooled(file), **wanted))
+    file = spooled(file)
+    check_text_options([file], delimiter=delimiter, encoding=encoding)
+    found = inspect_files(Settings(file, **wanted))
     if json:
         show_json(as_typed(found.document()))
         return

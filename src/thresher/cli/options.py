@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+
+from thresher.errors import InputError
 
 
 def panel(title: str | None) -> Callable[..., Any]:
@@ -46,11 +48,40 @@ Label = Annotated[str, given("The column of labels.")]
 Metric = Annotated[Literal["cosine", "euclidean"], given("Distance.")]
 PublicValidation = Annotated[Path, given("The public validation set.")]
 Radius = Annotated[float, given("Distance up to which a point counts.")]
-Rings = Annotated[int, given("Into how many rings a kernel is divided.")]
+Rings = Annotated[
+    int | None, given("Into how many rings a --kernel other than box is divided; 4 if not given.")
+]
 TableFile = Annotated[
     str, argument("The table: a file, a folder, a pattern in quotes, or - (standard input).")
 ]
 Trees = Annotated[
     int | None, given("Count in the leaves of this many public trees, not within a radius.")
 ]
-Leaves = Annotated[int, given("With --trees: the most leaves that such a tree has.")]
+Leaves = Annotated[
+    int | None, given("With --trees: the most leaves that such a tree has; 16 if not given.")
+]
+
+
+def check_needs(options: Mapping[str, Any], wanted: str, *, met: bool) -> None:
+    """Refuse options that were given although what they need is not `met`.
+
+    Examples
+    --------
+    >>> check_needs({"leaves": 4}, "--trees", met=False)
+    Traceback (most recent call last):
+    thresher.errors.InputError: --leaves 4 needs --trees; without that, leave --leaves out
+    """
+    for name, entry in options.items():
+        if not met and entry is not None and entry is not False:
+            written = f"--{name.replace('_', '-')}"
+            said = "" if entry is True else f" {entry}"
+            raise InputError(f"{written}{said} needs {wanted}; without that, leave {written} out")
+
+
+def rings_and_leaves(
+    kernel: str, rings: int | None, trees: int | None, leaves: int | None
+) -> tuple[int, int]:
+    """How many rings and leaves there are, the usual if none were given; refused if unused."""
+    check_needs({"leaves": leaves}, "--trees", met=trees is not None)
+    check_needs({"rings": rings}, "a --kernel other than box", met=kernel != "box")
+    return 4 if rings is None else rings, 16 if leaves is None else leaves

@@ -23,9 +23,9 @@ def plan(
     kernel: Annotated[
         str, given("As in thresher release; other kernels than box need --mechanisms table.")
     ] = "box",
-    rings: options.Rings = 4,
+    rings: options.Rings = None,
     trees: options.Trees = None,
-    leaves: options.Leaves = 16,
+    leaves: options.Leaves = None,
     mechanisms: Annotated[
         str | None,
         given(
@@ -59,18 +59,22 @@ def plan(
     from thresher.privacy.plan import plan_release
     from thresher.privacy.table_mechanism import Table
     from thresher.tables.labeled import columns_left_out, read_labeled, same_columns
+    from thresher.tables.paths import check_text_options
 
     if plot is not None:
         from thresher.plots import check_kind
 
         check_kind(plot)
+    rings, leaves = options.rings_and_leaves(kernel, rings, trees, leaves)
+    by_radius = kernel == "box" and trees is None
+    names = split_names(mechanisms) if mechanisms else ["table", *(["cells"] * by_radius)]
+    options.check_needs({"counted": counted}, "--mechanisms table", met="table" in names)
     budgets = _budgets(epsilon)
+    check_text_options([validation], delimiter=delimiter)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
     X_val, _ = same_columns(
         X_val, X_val, columns_left_out(split_names(ignore), X_val, roles=(label,))
     )
-    by_radius = kernel == "box" and trees is None
-    names = split_names(mechanisms) if mechanisms else ["table", *(["cells"] * by_radius)]
     forest = forest_of(X_val, y_val, trees, leaves)
     table = Table(bound="counted") if counted else "table"
     compared = [table if name == "table" else name for name in names]

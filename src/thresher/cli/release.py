@@ -40,9 +40,9 @@ def release(
         str,
         given("How much near points count: box (all alike), gaussian, triangular or epanechnikov."),
     ] = "box",
-    rings: options.Rings = 4,
+    rings: options.Rings = None,
     trees: options.Trees = None,
-    leaves: options.Leaves = 16,
+    leaves: options.Leaves = None,
     task: Annotated[
         Literal["classification", "regression"], given("Whether labels are classes or numbers.")
     ] = "classification",
@@ -171,12 +171,15 @@ def release(
     from thresher.privacy.dp_tknn import dp_tknn_shapley
     from thresher.runs.public_encoding import Preparation, read_bounds, read_radius
     from thresher.tables.labeled import columns_left_out, read_labeled, read_private, same_columns
+    from thresher.tables.paths import check_text_options
 
     asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
+    rings, leaves = options.rings_and_leaves(kernel, rings, trees, leaves)
     plain = kernel == "box" and trees is None and task == "classification"
     asked.check(owner, mechanism, plain=plain)
     chosen = table_or_counted(mechanism, about_points, counted=counted)
     points, validation = Path(spooled(str(points))), Path(spooled(str(validation)))
+    check_text_options([points, validation], delimiter=delimiter)
     _check_targets(out_prices, report, unusable, [points, validation, ledger], force=force)
     private = read_private(points, label, owner, delimiter=delimiter, numbered=unusable is not None)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
@@ -217,6 +220,8 @@ def release(
         say("if the points have changed, pass another --version")
     else:
         _say_charge(ledger, found.record)
+    if mechanism == "cells" and delta > 0:
+        say(f"the release has delta 0: --mechanism cells makes no use of --delta {delta:g}")
     if not found.price_list.scaled:
         say("its values have the right order but are too large: nobody should be paid by them")
     say(f"wrote {out_prices}{'' if report is None else f' and {report}'}{_error(found)}")

@@ -15,6 +15,10 @@ from thresher.errors import InputError
 _column, _text, _validation = panel("Columns"), panel("Text files"), panel("Validation set")
 _method, _output = panel("Method"), panel("Output")
 
+USUAL = (  # options that are None if they were not typed, and then what `Settings` has
+    "label", "model", "scaling", "trees", "folds", "radius", "kernel", "rings", "metric", "k",
+    "utility", "error",
+)  # fmt: skip
 Method = Literal[
     "auto",
     "forest",
@@ -90,12 +94,12 @@ def value(
         bool, _column("Scale all columns alike, fitted on the points alone.", "--standardize")
     ] = False,
     scaling: Annotated[
-        Literal["robust", "plain", "ranks"],
+        Literal["robust", "plain", "ranks"] | None,
         _column(
             "With --standardize: mean 0 and deviation 1 without the 0.5 % on each side of a column "
-            "(robust) or with them (plain), or ranks."
+            "(robust, if not given) or with them (plain), or ranks."
         ),
-    ] = "robust",
+    ] = None,
     date: Annotated[
         str | None,
         _column("Columns of dates, to be used as numbers; with a format: born=%d/%m/%Y."),
@@ -149,10 +153,14 @@ def value(
             "--fill, --standardize, --text or a calibrated semivalue; otherwise it is forest."
         ),
     ] = "auto",
-    trees: Annotated[int, _method("How many trees, for forest.")] = 200,
+    trees: Annotated[int | None, _method("How many trees, for forest; 200 if not given.")] = None,
     folds: Annotated[
-        int, _method("For forest: a row is judged by trees that were grown on the other folds.")
-    ] = 2,
+        int | None,
+        _method(
+            "For forest: a row is judged by trees that were grown on the other folds; 2 if not "
+            "given."
+        ),
+    ] = None,
     radius: Annotated[
         str | None,
         _method(
@@ -169,8 +177,9 @@ def value(
         ),
     ] = None,
     rings: Annotated[
-        int, _method("For tknn with classes: into how many rings a kernel is divided.")
-    ] = 16,
+        int | None,
+        _method("For tknn with classes: into how many rings a kernel is divided; 16 if not given."),
+    ] = None,
     metric: Annotated[
         Literal["cosine", "euclidean"] | None, _method("Distance; cosine if not given.")
     ] = None,
@@ -182,18 +191,21 @@ def value(
             autocompletion=lambda: ["shapley", "banzhaf", "leave-one-out"],
         ),
     ] = "shapley",
-    k: Annotated[int, _method("Neighbors, for knn.")] = 5,
+    k: Annotated[int | None, _method("Neighbors, for knn; 5 if not given.")] = None,
     utility: Annotated[
-        Literal["soft-label", "jia2019"],
+        Literal["soft-label", "jia2019"] | None,
         _method(
-            "For knn: the share of the nearest points that agree (soft-label), or their number "
-            "divided by k (jia2019)."
+            "For knn: the share of the nearest points that agree (soft-label, if not given), or "
+            "their number divided by k (jia2019)."
         ),
-    ] = "soft-label",
+    ] = None,
     error: Annotated[
-        float,
-        _method("For knn: how far off a value may be for each validation point; more is faster."),
-    ] = 0.0,
+        float | None,
+        _method(
+            "For knn: how far off a value may be for each validation point; more is faster. 0 if "
+            "not given."
+        ),
+    ] = None,
     evaluations: Annotated[
         int | None,
         _method(
@@ -307,17 +319,25 @@ def value(
 
 def _settings(given: dict[str, Any]) -> Any:
     from thresher.runs.settings import Settings
+    from thresher.tables.paths import check_text_options
 
     at_once = given["memory"] is None and given["engine"] == "local"
     for name in ("file", "validation"):
         if given[name] is not None:
             given[name] = spooled(given[name], allowed=at_once)
+    check_text_options(
+        (given["file"], given["validation"]),
+        delimiter=given["delimiter"], encoding=given["encoding"],
+    )  # fmt: skip
     for name in ("features", "ignore", "categorical", "na", "date"):
         given[name] = split_names(given[name])
     given["guess"] = tuple(role for role in ("label", "id", "owner") if given[role] is None)
-    if given["method"] == "auto" and (given["radius"] or given["metric"] or given["kernel"]):
-        given["method"] = "tknn"  # also where the default is asked for
-    for name in ("label", "model", "radius", "metric", "kernel"):
-        if given[name] is None:
-            del given[name]
+    given["named"] = tuple(name for name in USUAL if given[name] is not None)
+    given = {name: x for name, x in given.items() if name not in USUAL or x is not None}
+    if given["method"] == "auto":  # an option says which, also where it is what is usual
+        usual = {name for name in given["named"] if given[name] == getattr(Settings, name)}
+        if {"radius", "metric", "kernel"} & {*given["named"]} or "rings" in usual:
+            given["method"] = "tknn"
+        elif {"trees", "folds"} & usual:
+            given["method"] = "forest"
     return Settings(**given)

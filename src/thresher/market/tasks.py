@@ -129,6 +129,10 @@ def join(session: Session, owner: Member | None, code: str, name: str) -> tuple[
     require_role(owner, "owner")
     if session.get(Place, (task.id, owner.id)) is not None:
         raise too_late("you already joined this task: someone else can use the code")
+    if not token and name not in {"", owner.name}:
+        raise unusable(
+            f"the name {name!r} cannot be used: you are {owner.name!r} already, so leave it out"
+        )
     invitation.used = now()
     session.add(Place(task=task.id, owner=owner.id, joined=now()))
     return task, owner, token

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.inputs.checks import check_choice, check_count
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope, Store
 from thresher.paper.consistency import CONSISTENCY
@@ -105,7 +105,7 @@ def reproduce(
     for experiment, cells in jobs.items():
         if not cells:
             raise InputError(f"{experiment.name} does not use {', '.join(scope.sets)}")
-    _check_used(chosen, list(chain(*jobs.values())), sets, protocols, subsets)
+    _check_used([*chain(*jobs.values())], sets=sets, protocols=protocols, subsets=subsets)
     total, found = sum(len(cells) for cells in jobs.values()), []
     with (
         Store(folder / "cells.db") as store,
@@ -198,6 +198,19 @@ def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
     write_tables(folder / f"{experiment.name}.md", experiment, done.records, about)
 
 
+def _check_used(cells: Sequence[Cell], *, sets: Any, protocols: Any, subsets: int | None) -> None:
+    """Refuse what no cell of the chosen experiments depends on."""
+    drawn = any(cell.set in SETS for cell in cells)
+    trained = any("subsets" in dict(cell.options) for cell in cells)
+    for name, given, used, what in (
+        (option("sets"), sets, drawn, "uses data sets"),
+        (either("protocols", option("protocol")), protocols, drawn, "uses data sets"),
+        (option("subsets"), subsets, trained, "trains models"),
+    ):
+        if given is not None and not used:
+            raise InputError(f"{name} was given, but no chosen experiment {what}: leave it out")
+
+
 def _experiments(names: str | Sequence[str]) -> list[Experiment]:
     asked = [names] if isinstance(names, str) else list(names)
     for name in asked:
@@ -224,21 +237,6 @@ def _scope(
     models = usual_models if subsets is None else subsets
     models = check_count("subsets", models, least=2 * POINTS)
     return Scope(chosen, ways, runs, models, quick, shelf.has_replay)
-
-
-def _check_used(
-    chosen: Sequence[Experiment], cells: Sequence[Cell], sets: object, protocols: object,
-    subsets: object,
-) -> None:  # fmt: skip
-    """Refuse what is passed by name but does not matter to any of the experiments."""
-    drawn = any(cell.set in SETS for cell in cells)
-    trained = any("subsets" in dict(cell.options) for cell in cells)
-    for name, given, used in (
-        ("sets", sets, drawn), ("protocols", protocols, drawn), ("subsets", subsets, trained),
-    ):  # fmt: skip
-        if given is not None and not used:
-            asked = " and ".join(each.name for each in chosen)
-            raise InputError(f"{name} cannot be used with {asked}: leave {name} out")
 
 
 def _folder(out: str | Path) -> Path:

@@ -33,7 +33,13 @@ from thresher.runs.chosen_method import radius_of
 from thresher.runs.guessed import Guesses, guess_roles, told_guesses, with_first_rows
 from thresher.runs.hints import run_hints
 from thresher.runs.settings import Settings
-from thresher.runs.sources import check_lengths, check_shared, describe_files, read_validation
+from thresher.runs.sources import (
+    check_date_formats,
+    check_lengths,
+    check_shared,
+    describe_files,
+    read_validation,
+)
 from thresher.runs.summary import Highlights, Summary
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder, TreeEncoder
@@ -73,7 +79,7 @@ class FileRun:
         entries, text = None, False
         guesses: Guesses = {}
         if kind_of(files[0]) == "npy":
-            table, entries, text = _open_arrays(files, settings.label)
+            table, entries, text = _open_arrays(files, settings.label, settings.na)
         else:
             table = scan_table(settings.file, **settings.reading())
             some = with_first_rows(table) if settings.guess else table
@@ -92,6 +98,7 @@ class FileRun:
         public: tuple[Columns, dict[str, Any]] = columns, {"rows": 0}  # they judge each other
         if settings.validation is not None or settings.method != "forest":
             public = read_validation(settings, columns)
+        check_date_formats(columns, *([public[0]] if public[0] is not columns else []))
         return cls(settings, table, columns, entries, text, guesses, *public, chosen)
 
     def fit(self, checkpoint: Checkpoint = NOWHERE, advance: Advance | None = None) -> FileRun:
@@ -133,7 +140,9 @@ class FileRun:
     def identity(self) -> dict[str, Any]:
         """What tells it from other runs."""
         return {
-            "settings": dataclasses.asdict(dataclasses.replace(self.settings, memory=None)),
+            "settings": dataclasses.asdict(
+                dataclasses.replace(self.settings, memory=None, named=())
+            ),
             "points": self.source.identity(),
             "validation": self.validation_files.get("digest"),
         }
@@ -271,7 +280,9 @@ def _check_kept(table: Table, name: str | None, role: str) -> None:
         )
 
 
-def _open_arrays(files: tuple[Path, ...], label: str) -> tuple[Table, Any, bool]:
+def _open_arrays(
+    files: tuple[Path, ...], label: str, na: tuple[str, ...]
+) -> tuple[Table, Any, bool]:
     """A table of .npy files, to which the labels of a file of their own are a column."""
     schema = common_schema(files, "npy", None)
     rows = sum(len(np.load(path, mmap_mode="r")) for path in files)
@@ -287,4 +298,4 @@ def _open_arrays(files: tuple[Path, ...], label: str) -> tuple[Table, Any, bool]
         found = read_label_file(label, str(files[0]), rows)
         entries, text = found.entries, found.text is not None
     data = schema.append(pa.field(label, pa.string())).empty_table()
-    return Table(data, files, "npz"), entries, text
+    return Table(data, files, "npz", na=na), entries, text

@@ -89,6 +89,8 @@ class Settings:
     guess
         Those of label, id and owner that may be guessed from the table; see
         `thresher.runs.guessed`. It is in no record: what was guessed is.
+    named
+        Options that somebody typed. They must fit the method even if they are what is usual.
 
     Examples
     --------
@@ -140,22 +142,20 @@ class Settings:
     engine: str = "local"
     players: str = "points"
     guess: tuple[str, ...] = field(default=(), metadata={"kept": False})  # roles to be guessed
+    named: tuple[str, ...] = field(default=(), metadata={"kept": False})
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             if getattr(self, name) != getattr(Settings, name):
                 check_choice(option(name), getattr(self, name), choices)
-        if self.players == "owners" and not self.owner and "owner" not in self.guess:
-            raise InputError(
-                f"{option('players', 'owners')} needs {option('owner')}, the column of owners"
-            )
+        if self.players == "owners":
+            self._check_owners()
         self.cells()  # raises where marks do not fit
         if self.numbers:
             self._check_numbers()
         elif self.empty is not None:
             raise InputError(f"{option('empty')} needs {option('task', REGRESSION)}")
-        if "scaling" in self.given() and not self.standardize:
-            raise InputError(f"{option('scaling')} needs {option('standardize', value=True)}")
+        self._check_encoding()
         self._check_semivalue()
         check_number(option("error"), self.error, least=0, most=1)
         self._check_forest()
@@ -164,13 +164,25 @@ class Settings:
         self._check_fitting()
         self._check_engine()
 
+    def _check_owners(self) -> None:
+        owners = option("players", "owners")
+        if not self.owner and "owner" not in self.guess:
+            raise InputError(f"{owners} needs {option('owner')}, the column of owners")
+        self._check_labeled(owners)
+
+    def _check_encoding(self) -> None:
+        if "scaling" in self.asked and not self.standardize:
+            raise InputError(f"{option('scaling')} needs {option('standardize', value=True)}")
+        if "model" in self.asked and self.text is None:
+            raise InputError(f"{option('model')} needs {option('text')}, the column of texts")
+
     def _check_near(self) -> None:
         if check_metric(self.metric) == "precomputed":
             raise InputError(
                 f"{option('metric')} must be cosine or euclidean: a table has features"
             )
         check_kernel(SUGGESTED, self.rings, 1.0)
-        if "rings" in self.given() and self.weighing == BOX:
+        if "rings" in self.asked and self.weighing == BOX:
             raise InputError(f"{option('rings')} needs a {option('kernel')} other than box")
         if self.radius != AUTO:
             object.__setattr__(self, "radius", check_radius(_number("radius", self.radius)))
@@ -212,10 +224,15 @@ class Settings:
                 f"method is {self.method}"
             )
         for name in CLASSES_ONLY:
-            if name in self.given():
+            if name in self.asked:
                 raise InputError(f"{option(name)} is for classes, and cannot be used with {wanted}")
         if self.empty is not None:
             check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
+            if self.utility == "jia2019":
+                raise InputError(
+                    f"{option('empty')} cannot be used with {option('utility', 'jia2019')}, where "
+                    "no points have the utility 0: leave one of the two out"
+                )
 
     def _check_engine(self) -> None:
         if self.engine == "dask":
@@ -232,11 +249,7 @@ class Settings:
     def _check_streaming(self, wanted: str) -> None:
         """Refuse what needs the whole table."""
         check_streaming_fill(self.fill)
-        if self.unlabeled is not None:
-            raise InputError(
-                f"{wanted} cannot be used with {option('unlabeled')}: drop the rows without a "
-                "label first"
-            )
+        self._check_labeled(wanted)
         methods = ("forest", "tknn") if self.numbers else ("tknn",)
         if self.method not in {AUTO, *methods}:
             listed = " or ".join(methods)
@@ -253,6 +266,13 @@ class Settings:
             raise InputError(
                 f"{wanted} cannot be used with {option('text')}: embed the texts first, with "
                 "thresher embed"
+            )
+
+    def _check_labeled(self, wanted: str) -> None:
+        if self.unlabeled is not None:
+            raise InputError(
+                f"{wanted} cannot be used with {option('unlabeled')}: drop the rows without a "
+                "label first"
             )
 
     def _check_forest(self) -> None:
@@ -301,7 +321,7 @@ class Settings:
         }
         for name, methods in wanted.items():
             fits = {*methods, AUTO} if {"forest", "tknn"} & {*methods} else methods
-            if name in self.given() and self.method not in fits:
+            if name in self.asked and self.method not in fits:
                 listed = " or ".join(methods)
                 raise InputError(
                     f"{option(name)} needs {option('method')} {listed}, but the method is "
@@ -342,6 +362,11 @@ class Settings:
         """Those that are not the default."""
         pairs = ((each, getattr(self, each.name)) for each in KEPT)
         return {each.name: entry for each, entry in pairs if entry != each.default}
+
+    @property
+    def asked(self) -> set[str]:
+        """Those that are not the default, or were typed all the same."""
+        return {*self.given(), *self.named}
 
     def record(self) -> dict[str, Any]:
         """What makes the same run again: versions, the command and the settings."""

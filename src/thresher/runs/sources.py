@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.errors import InputError, option
@@ -52,9 +53,11 @@ def read_sources(settings: Settings) -> Sources:
     settings, chosen = choose_method(settings, table, points)
     beside = validation_table(settings, table)
     if beside is None:
+        check_date_formats(points)
         points, validation, public = _split(settings, points)
     else:
         validation = like_points(settings, points, beside)
+        check_date_formats(points, validation)
         if not settings.numbers:
             points, validation = same_labels(points, validation)
             check_shared(points.labels, validation.labels, points.source, validation.source)
@@ -98,6 +101,17 @@ def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> 
             "then have no direction and no cosine distance: drop these rows, or use "
             f"{option('metric', 'euclidean')}"
         )
+
+
+def check_date_formats(*sides: Columns) -> None:
+    """Refuse the format of a column of dates that is text on neither side."""
+    for name, form in sides[0].cells.dates.items():
+        kinds = [each.features.schema.field(name).type for each in sides]
+        if form and all(map(pa.types.is_temporal, kinds)):
+            raise InputError(
+                f"{option('date', [f'{name}={form}'])} has a format, but {sides[0].source} stores "
+                f"the column as {kinds[0]}: use {option('date', [name])}"
+            )
 
 
 def check_shared(

@@ -39,7 +39,7 @@ def check_labeled(settings: Settings, table: Table) -> None:
     empty = np.flatnonzero(table.data.column(label).is_null().to_numpy())
     if len(empty) and not settings.numbers:  # numbers say it in their own words
         where = f"{table.name} column {label!r} has missing labels in {rows_text(empty)}"
-        if settings.in_parts:
+        if settings.in_parts or settings.players == "owners":
             raise InputError(f"{where}: drop or fill those rows")
         total = _total(table, int(empty[-1]))
         raise InputError(

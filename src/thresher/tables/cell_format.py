@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -82,6 +83,25 @@ def without_words(data: pa.Table, words: Sequence[str]) -> pa.Table:
             kept = pc.if_else(pc.fill_null(said, False), pa.scalar(None, column.type), column)  # noqa: FBT003
             data = data.set_column(place, name, kept)
     return data
+
+
+def entries_without(entries: Any, words: Sequence[str]) -> Any:
+    """The same for entries that are no column: None in place of those that say such a word.
+
+    Examples
+    --------
+    >>> entries_without(["1", " ? ", 1.5, -999], ["?", "-999"])
+    ['1', None, 1.5, None]
+    """
+    if not words:
+        return entries
+    said = {*(word.strip() for word in words), *_numbers(words)}
+    found = entries.tolist() if hasattr(entries, "tolist") else entries
+    plain = (entry.strip() if isinstance(entry, str) else entry for entry in found)
+    return [
+        None if word in said and not isinstance(word, bool) else entry
+        for word, entry in zip(plain, found, strict=True)
+    ]
 
 
 def _saying(column: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray | None:

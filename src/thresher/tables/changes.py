@@ -323,16 +323,22 @@ class Decisions:
     corrected: set[int] = field(default_factory=set)  # the rows that get a new number
 
 
-def read_decisions(file: Table, table: Table, labels: Sequence[Any], kind: Any = None) -> Decisions:
+def read_decisions(
+    file: Table, table: Table, labels: Sequence[Any], kind: Any = None,
+    ids: Sequence[Hashable] | None = None,
+) -> Decisions:  # fmt: skip
     """The decisions in a file, if they are about this table as it is now.
 
-    `labels` are those of the table, and `kind` is the type of their column; None is for text.
+    `labels` and `ids` are those of the table, and `kind` is the type of the column of labels; None
+    is for text.
     """
     _check_columns(file)
     columns = {name: column_meant(file, name) for name in COLUMNS}
     _check_digests(file, table, columns["input_digest"])
     rows = row_numbers(file, table, columns["row"], proven=True)
     check_rows(file, table, rows, columns["label"], labels, kind)
+    if ids is not None and "id" in file.data.column_names:
+        _check_ids(file, table, rows, ids)
     words = [str(word) for word in columns["decision"]]
     strange = [word for word in words if word not in DECISIONS]
     if strange:
@@ -355,6 +361,17 @@ def read_decisions(file: Table, table: Table, labels: Sequence[Any], kind: Any =
     counts.pop(unused, None)
     corrected = {row for row, word, _ in decided if word == "correct"}
     return Decisions(drop, relabel, counts, corrected)
+
+
+def _check_ids(file: Table, table: Table, rows: Sequence[int], ids: Sequence[Hashable]) -> None:
+    """Refuse rows that have other ids than the table."""
+    pairs = zip(rows, column_meant(file, "id"), strict=True)
+    unlike = sorted(row for row, id_ in pairs if not (is_missing(id_) or _alike(id_, ids[row])))
+    if unlike:
+        raise InputError(
+            f"{file.name} has other ids than {table.name} in {rows_text(unlike)}: name the column "
+            f"of ids that was reviewed with {option('id')}, or leave it out"
+        )
 
 
 def _check_columns(file: Table) -> None:

@@ -22,7 +22,7 @@ from thresher.inputs.coded import Coded
 from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import missing, whole_number
 from thresher.inputs.time_labels import arrow_entries
-from thresher.tables.cell_format import CellFormat
+from thresher.tables.cell_format import CellFormat, entries_without
 from thresher.tables.label_column import check_classes, check_target_cells
 from thresher.tables.label_files import read_label_file
 from thresher.tables.reader import Table
@@ -225,7 +225,8 @@ def _labels(table: Table, label: str, task: str | None, cells: CellFormat) -> tu
     entries: list[Any] | Coded
     if table.kind == "npy":
         found = read_label_file(label, table.name, len(table))
-        what, entries, written = f"{found.path}", found.entries, found.text is not None
+        entries = entries_without(found.entries, table.na)
+        what, written = f"{found.path}", found.text is not None
     else:
         column = column_of(table, label, "label")
         entries = _coded(column) or entries_of(table, label, "label")

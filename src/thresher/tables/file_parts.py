@@ -22,7 +22,7 @@ from thresher.passes.memory import give_back
 from thresher.passes.parts import OBJECT, Part, Place
 from thresher.regression import REGRESSION
 from thresher.tables import parquet, text
-from thresher.tables.cell_format import CellFormat
+from thresher.tables.cell_format import CellFormat, entries_without
 from thresher.tables.columns import Columns, choose_columns, same_labels
 from thresher.tables.encoder import Encoder
 from thresher.tables.feature import Feature
@@ -257,7 +257,7 @@ class _Filling:
         source, row = self.source, first
         if source.entries is not None:
             what, row = source.label, self.before + first
-            entries = source.entries[row : row + some.num_rows]
+            entries = entries_without(source.entries[row : row + some.num_rows], source.table.na)
         else:
             what = f"{self.path} column {source.label!r}"
             entries = _entries(what, some.column(source.label))

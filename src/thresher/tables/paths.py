@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from thresher.errors import InputError, option
@@ -105,6 +106,25 @@ def delimiter_of(kind: str, given: str | None = None) -> str | None:
     if kind not in TEXT_KINDS:
         return None
     return TEXT_KINDS[kind] if given is None else check_delimiter(given)
+
+
+def check_text_options(
+    specs: Iterable[str | os.PathLike[str] | None], *, delimiter: str | None = None,
+    encoding: str | None = None,
+) -> None:  # fmt: skip
+    """Refuse a delimiter and an encoding if none of the files has cells of text."""
+    for name, given in (("delimiter", delimiter), ("encoding", encoding)):
+        if given is None:
+            continue
+        files = [find_files(spec)[0] for spec in specs if spec is not None]
+        kinds = [kind_of(path) for path in files]
+        if not {*kinds} & {*TEXT_KINDS}:
+            utf8 = name == "encoding" and "jsonl" in kinds
+            way_out = "convert it, JSON lines are always UTF-8" if utf8 else "leave it out"
+            raise InputError(
+                f"{option(name, given)} is for .csv, .tsv and .txt files, which {files[0]} is not: "
+                f"{way_out}"
+            )
 
 
 def _check_one_kind(spec: str | os.PathLike[str], found: list[Path]) -> None:

@@ -219,7 +219,7 @@ def validation_inside(table: Table, label: str) -> Table | None:
         return None
     about = {KEY: str(arrays["about"])} if "about" in arrays else {}
     data = npz.table_of(path, inside).replace_schema_metadata(about)
-    return Table(data, table.files, table.kind)
+    return Table(without_words(data, table.na), table.files, table.kind, na=table.na)
 
 
 def record_path(path: Path) -> Path:
