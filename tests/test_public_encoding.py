@@ -154,7 +154,7 @@ def test_a_raw_table_is_released_planned_and_appraised_by_leaves(files, tmp_path
     (plan,) = json.loads(planned.stdout)["plans"]
     assert (plan["bound"], plan["mechanism"]) == (3, "table")
     assert 0 < plan["relative_error"] < 1
-    assert "will not tell" in planned.stderr
+    assert "cannot say how far off" in planned.stderr
     wrong = told("plan", *trees, "--points", 150, "--ignore", "town", "--radius", 2)
     assert "near means in the same leaf" in str(wrong.exception)
 
