@@ -71,6 +71,7 @@ class Forest:
 
         `columns` are those of the points, which must be the columns that it was fitted on.
         """
+        check_whole_rows(forest)
         fitted = np.ravel(getattr(forest, "estimators_", []))
         found: list[Any] = [getattr(each, "tree_", None) for each in fitted]
         if not found or None in found:
@@ -238,3 +239,14 @@ class Forest:
             about = load_about(arrays)
             check_sealed(about, FORMAT)
             return cls.stored(about, arrays)
+
+
+def check_whole_rows(fitted: Any) -> None:
+    """Refuse trees that number features by a draw of their own, as those of bagging may."""
+    draws = getattr(fitted, "estimators_features_", ())
+    fewer = any(len(each) < fitted.n_features_in_ for each in draws)
+    if fewer or getattr(fitted, "bootstrap_features", False):
+        raise InputError(
+            "forest must show every tree all features: leave out bootstrap_features and "
+            f"max_features of {type(fitted).__name__}"
+        )

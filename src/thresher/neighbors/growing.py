@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.neighbors.forests import Forest
+from thresher.neighbors.forests import Forest, check_whole_rows
 from thresher.neighbors.tree_columns import Features
 from thresher.neighbors.trees import Tree, fold_of, hashes
 from thresher.progress import progress_bar
@@ -61,6 +61,7 @@ def grow(
                 if "n_jobs" in model.get_params():
                     settings["n_jobs"] = thread_count()
                 fitted = clone(model).set_params(**settings).fit(features[rows], codes[rows])
+                check_whole_rows(fitted)
                 known = fitted.classes_ if is_classifier(fitted.estimators_[0]) else None
                 found += [Tree.of(one.tree_, split, fold, known) for one in fitted.estimators_]
                 if advance is not None:
