@@ -147,7 +147,7 @@ def test_a_coded_column_is_saved_as_its_entries_are(entries):
 def test_a_set_of_classes_is_sorted_or_refused():
     validation = check_validation([[1.0]], ["b"], metric="euclidean", classes={"c", "a", "b"})
     assert validation.classes.labels == ("a", "b", "c")
-    with pytest.raises(th.InputError, match="classes must be a list where labels have no order"):
+    with pytest.raises(th.InputError, match="classes must be a list, because these labels have no"):
         check_validation([[1.0]], ["b"], metric="euclidean", classes={"b", 1})
 
 
