@@ -253,8 +253,16 @@ def test_rows_of_one_who_may_not_hand_them_in_are_not_read(market, monkeypatch):
         hand_in(market, buyer, task, made_up(3, 1))
 
 
-@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", b"?"])
-def test_half_an_answer_is_no_answer(said):
+@pytest.mark.parametrize(
+    ("said", "code", "message"),
+    [
+        (b"", (0, "no_answer"), "does not answer"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", (0, "no_answer"), "does not answer"),
+        (b"?", (0, "no_answer"), "does not answer"),
+        (b"HTTP/1.1 409 No\r\nContent-Length: 9\r\n\r\nhalf", (409, "http"), "answered 409"),
+    ],
+)
+def test_half_an_answer_is_no_answer_and_half_a_refusal_refuses(said, code, message):
     """As when a server is killed while it answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -268,8 +276,8 @@ def test_half_an_answer_is_no_answer(said):
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        with pytest.raises(MarketError, match="does not answer") as refused:
+        with pytest.raises(MarketError, match=message) as refused:
             Client(address, timeout=PATIENCE).me()
         thread.join(3 * PATIENCE)
         assert not thread.is_alive()
-    assert (refused.value.status, refused.value.code) == (0, "no_answer")
+    assert (refused.value.status, refused.value.code) == code

@@ -254,5 +254,5 @@ def _refusal(refused: HTTPError) -> MarketError:
     try:
         error = json.loads(refused.read())["error"]
         return MarketError(refused.code, error["code"], error["message"])
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError, OSError, HTTPException):  # not ours, or half of it
         return MarketError(refused.code, "http", f"the market answered {refused.code}")
