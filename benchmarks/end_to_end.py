@@ -32,7 +32,7 @@ import thresher as th
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases
-from provenance import machine
+from provenance import machine, measured
 from report import table
 
 HERE = Path(__file__).parent
@@ -198,8 +198,7 @@ def render(result):
     ]  # fmt: skip
     lines = [
         "# Results of `benchmarks/end_to_end.py`", "",
-        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, commit {about['commit']}, "
-        f"{about['date']}. Best of turns, in seconds; every ratio is of times of one run.", "",
+        f"{measured('end_to_end.py', about)} Best of turns, in seconds; every ratio is of times of one run.", "",
         f"## {result['rows']:,} rows, {VALIDATION:,} validation points, {WIDTH} features", "",
         "*command* is `thresher value POINTS --validation VAL --radius R --out values.parquet`, from the start of its "
         "process to its end. *start* is the same on 100 rows: imports, and the loading of compiled code. The ratio is to "

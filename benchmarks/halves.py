@@ -1,18 +1,15 @@
 """Data sets in two halves, one to choose by and one held out; and the page of a comparison on both."""
 
-import json
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
-from provenance import store_page
+from provenance import store
 
 import thresher as th
 from thresher.paper import Shelf
 from thresher.paper.datasets import MissingSetError
 
-FOLDER = Path(__file__).parent / "results"
 CHOOSING = ("2dplanes", "click", "creditcard", "phoneme", "wind", "mnist", "dbpedia")
 HELD_OUT = ("apsfail", "cpu", "fraud", "pol", "cifar10", "agnews")
 
@@ -36,8 +33,7 @@ def compare(name, about, groups):
             for title, (names, measure) in groups.items()
         }
     page = f"# {name.capitalize()}\n\n{about}\n{render(result)}"
-    (FOLDER / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-    store_page(name, page)
+    store(name, {"auroc": result}, page)
     print(page)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from provenance import store_page
+from provenance import store
 
 import thresher as th
 from thresher.paper.datasets import SETS, Shelf
@@ -69,7 +69,7 @@ def main():
     draws, shelf, path = (
         parser.parse_args().draws,
         Shelf(fetch=False),
-        FOLDER / "kernel-detection.json",
+        FOLDER / "partial.kernel-detection.json",  # an interrupted run goes on from here
     )
     found = json.loads(path.read_text()) if path.exists() else {}
     for name in SETS:
@@ -93,7 +93,8 @@ def main():
     for protocol in PROTOCOLS:
         for task in TASKS:
             page += table(found, protocol, task)
-    store_page("kernel-detection", "\n".join(page) + "\n")
+    store("kernel-detection", {"auroc": found}, "\n".join(page) + "\n")
+    path.unlink()
 
 
 def table(found, protocol, task):

@@ -24,7 +24,7 @@ import thresher as th  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases  # noqa: E402
-from provenance import machine  # noqa: E402
+from provenance import machine, measured  # noqa: E402
 from report import table  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -98,8 +98,7 @@ def render(result):
     about = result["machine"]
     return "\n".join([
         "# Results of `benchmarks/knn_scale.py`", "",
-        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, commit {about['commit']}, "
-        f"{about['date']}. `knn_shapley`, k = 5, soft-label, euclidean, float64 order; best of interleaved turns.", "",
+        f"{measured('knn_scale.py', about)} `knn_shapley`, k = 5, soft-label, euclidean, float64 order; best of interleaved turns.", "",
         *table(("(N, M, d)", "error", "neighbors kept", "s", "processor s", "times faster than exact (processor)"), times),
         "## Largest real error", "",
         "Over all points: of a single validation point (the worst of "

@@ -26,7 +26,7 @@ import thresher as th
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases
-from provenance import machine
+from provenance import machine, measured
 from report import table
 from run import interleaved
 
@@ -151,8 +151,7 @@ def render(result):
     ]  # fmt: skip
     lines = [
         "# Results of `benchmarks/live.py`", "",
-        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, commit {about['commit']}, "
-        f"{about['date']}. Best of interleaved turns; cosine, 5 % of the points within the radius.", "",
+        f"{measured('live.py', about)} Best of interleaved turns; cosine, 5 % of the points within the radius.", "",
         "## Microseconds an update", "",
         "In brackets the ratio to *product*, the bare float64 product of one row with the validation set on one thread. "
         "*counts* is `NeighborCounts`, the rest `LiveCounts`, without a commit.", "",

@@ -30,7 +30,7 @@ from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import LEAF, Tree
 
 sys.path.insert(0, str(Path(__file__).parent))
-from provenance import machine
+from provenance import machine, measured
 
 FOLDER = Path(__file__).parent / "results"
 SHAPES = [(50_000, 1_000), (50_000, 10_000), (10_000, 100_000)]
@@ -245,9 +245,7 @@ def render(result):
     lines = [
         "# A tree against all pairs",
         "",
-        f"`make bench`, or `benchmarks/neighbors.py`; {about['processor']}, {about['cores']} cores, Python "
-        f"{about['python']}, commit {about['commit']}, {about['date']}. `tknn_shapley`, euclidean, normal features, two "
-        "classes; processor time of all threads, best of interleaved turns.",
+        f"{measured('neighbors.py', about)} `tknn_shapley`, euclidean, normal features, two classes; processor time of all threads, best of interleaved turns.",
         "",
         "## Time of a tree / time of all pairs",
         "",

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 sys.path.insert(0, str(Path(__file__).parent))
-from provenance import machine
+from provenance import machine, measured
 from report import table
 
 HERE = Path(__file__).parent
@@ -140,7 +140,7 @@ def render(result):
     about = result["machine"]
     lines = [
         "# Results of `benchmarks/out_of_core.py`", "",
-        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, commit {about['commit']}, {about['date']}. "
+        f"{measured('out_of_core.py', about)} "
         f"{result['rows']:,} points of {WIDTH} float32 features ({result['rows'] * WIDTH * 4 / 1e6:.0f} MB), best of "
         f"{result['repeats']} turns; load of the machine meanwhile {result['load']:.1f}. CSV has a tenth of the rows, so its "
         "ratio is of time a row. All runs on the same rows gave the same bits.", "",

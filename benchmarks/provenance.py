@@ -1,32 +1,36 @@
-"""On what machine, by what version and when figures were measured: every page of results says it."""
+"""On what machine, by what version and when figures were measured: every page of results says it.
+
+As a program, it lists what has changed in the library since each page was measured.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import re
 import subprocess
 import time
 from importlib.metadata import version
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
+CPU = Path("/proc/cpuinfo")
+FAMILIES = {"25": " (Zen 3 or 4)", "26": " (Zen 5)"}  # what an EPYC in the cloud says of itself
 PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "thresher")
 
 
 def machine():
     """The processor and its cores, the versions of what is measured, the commit, and the date."""
-    models = [
-        line.split(":")[1].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if "model name" in line
-    ]
+    told = dict(re.findall(r"^(model name|cpu family)\s*: (.*)$", CPU.read_text(), re.MULTILINE))
+    processor = told.get("model name") or platform.processor()
+    family = FAMILIES.get(told.get("cpu family"), "")
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
     ).stdout.strip()  # fmt: skip
     return {
-        "processor": models[0] if models else platform.processor(),
+        "processor": processor + family,
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES},
@@ -57,11 +61,26 @@ def store(name, result, page):
     """
     about = result.setdefault("machine", machine())
     RESULTS.joinpath(f"{name}.json").write_text(json.dumps(result, indent=1, default=float) + "\n")
-    store_page(name, page, about)
-
-
-def store_page(name, page, about=None):
-    """Write results/NAME.md alone."""
     title, _, rest = page.partition("\n")
-    line = measured(f"{name.replace('-', '_')}.py", about or machine())
+    line = measured(f"{name.replace('-', '_')}.py", about)
     RESULTS.joinpath(f"{name}.md").write_text(f"{title}\n\n{line}\n{rest}")
+
+
+def commits():
+    """The commit at which each page of results was measured."""
+    pages = sorted(RESULTS.glob("*.md"))
+    return {page.name: re.search(r"commit (\w+)", page.read_text())[1] for page in pages}
+
+
+def changed_since(commit):
+    """Files of the library that have changed since a commit."""
+    asked = ["git", "diff", "--name-only", commit, "--", "src"]
+    root = Path(__file__).parent.parent
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=root)
+    return done.stdout.splitlines()
+
+
+if __name__ == "__main__":
+    for name, commit in commits().items():
+        files = changed_since(commit)
+        print(f"{name}: commit {commit}, since then {len(files)} files of the library changed")

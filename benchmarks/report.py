@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ast import literal_eval
 
+from provenance import measured
+
 # work, (shape, contender, against, at most); the targets of the design
 TARGETS = [
     ("(50000, 1000, 1024)", "tknn euclidean", "product", 1.15),
@@ -25,11 +27,11 @@ TARGETS = [
 
 def render(result) -> str:
     about = result["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    others = about["versions"].items()
+    versions = ", ".join(f"{name} {number}" for name, number in others if name != "thresher")
     lines = [
         "# Results of `make bench`", "",
-        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, {versions}, "
-        f"commit {about['commit']}, {about['date']}. Best of interleaved turns; every ratio is of times "
+        f"{measured('run.py', about)} Beside it: {versions}. Best of interleaved turns; every ratio is of times "
         "of one run. *product* is the bare float32 matrix product of the same shape, with one or two "
         "BLAS threads, the better; *argsort* is one single-thread `np.argsort` a validation point.", "",
     ]  # fmt: skip

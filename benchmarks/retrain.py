@@ -31,7 +31,7 @@ import thresher as th  # noqa: E402
 sys.path.insert(0, str(Path(__file__).parent))
 import cases  # noqa: E402
 import peer_environments  # noqa: E402
-from provenance import machine  # noqa: E402
+from provenance import machine, measured  # noqa: E402
 from report import table  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -156,8 +156,7 @@ def render(result):
     ]  # fmt: skip
     return "\n".join([
         "# Results of `benchmarks/retrain.py`", "",
-        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, commit {about['commit']}, "
-        f"{about['date']}. Logistic regression, {WORKERS} workers each, best of interleaved turns. OpenDataVal: "
+        f"{measured('retrain.py', about)} Logistic regression, {WORKERS} workers each, best of interleaved turns. OpenDataVal: "
         f"{result['opendataval']}", "",
         *table(head, rows),
         "## Differences", "",

@@ -20,7 +20,7 @@ from thresher.metrics import DIRECT_WIDTH
 
 sys.path.insert(0, str(Path(__file__).parent))
 import cases
-from provenance import machine
+from provenance import machine, measured
 
 RESULTS = Path(__file__).parent / "results"
 BASE = {"N": 200_000, "M": 1000, "d": 10}
@@ -135,13 +135,10 @@ def main():
     others = [(N // 10 if quick else N, M, d) for N, M, d in OTHERS]
     checked = [expected(*shape, costs) / seconds(*shape, turns=5) for shape in others]
     about = machine()
-    told = (
-        f"{about['processor']}, {about['cores']} cores, commit {about['commit']}, {about['date']}."
-    )
     lines = [
         "# Results of `benchmarks/scale.py`",
         "",
-        f"{told} Best of five turns; cosine, 5 % of the points near, float32.",
+        f"{measured('scale.py', about)} Best of five turns; cosine, 5 % of the points near, float32.",
         "",
     ]
     for name, (sizes, times) in series.items():

@@ -22,7 +22,7 @@ import finders
 import suggestions_page
 from judging import accuracies, cleanings, judge
 from messy_tables import NOISES, Messy, messy
-from provenance import store_page
+from provenance import machine, store
 from table_sources import CHOOSING, HELD_OUT
 from tqdm import tqdm
 
@@ -82,8 +82,9 @@ def main():
     groups = {"held-out": HELD_OUT, "choosing": CHOOSING, "all": HELD_OUT + CHOOSING, "none": ()}
     names = groups.get(wanted) or [name.strip() for name in wanted.split(",") if name != "none"]
     path = FOLDER / "suggestions.json"
-    result = json.loads(path.read_text()) if path.exists() else {}
-    result = {name: told for name, told in result.items() if name in HELD_OUT + CHOOSING}
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    about = {"machine": machine() if names else stored["machine"]}
+    result = {name: told for name, told in stored.items() if name in HELD_OUT + CHOOSING}
     for name in tqdm(names, unit="tables"):
         try:
             with warnings.catch_warnings():
@@ -92,9 +93,9 @@ def main():
         except (MissingSetError, subprocess.CalledProcessError) as missing:
             print(f"suggestions.py was skipped, its results are kept: {missing}")
             return
-        path.write_text(json.dumps(result, indent=1) + "\n")
+        path.write_text(json.dumps(about | result, indent=1) + "\n")
     page = suggestions_page.render(result)
-    store_page("suggestions", page)
+    store("suggestions", about | result, page)
     print(page)
 
 

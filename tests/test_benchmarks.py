@@ -233,3 +233,12 @@ def test_figures_are_drawn_from_the_stored_results(tmp_path):
         drawing["save"](drawing["FIGURES"][name](), tmp_path / f"{name}.svg")
         kept = (ROOT / "docs" / "_static" / f"{name}.svg").read_bytes()
         assert (tmp_path / f"{name}.svg").read_bytes() == kept, f"run python docs/figures.py {name}"
+
+
+def test_every_page_of_results_was_measured_at_a_commit_of_this_history():
+    shallow = waits.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT)
+    if shallow.stdout.strip() != "false":
+        pytest.skip("the whole history is not here")
+    known = waits.run(["git", "log", "--format=%h"], cwd=ROOT).stdout.split()
+    for page, commit in run_path(str(ROOT / "benchmarks" / "provenance.py"))["commits"]().items():
+        assert any(each[:7] == commit[:7] for each in known), f"{page}: {commit}"
