@@ -10,6 +10,7 @@ both ways keep all threads busy, and processor time does not count what else the
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -30,6 +31,7 @@ from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import LEAF, Tree
 
 sys.path.insert(0, str(Path(__file__).parent))
+import peer_environments
 from provenance import machine, measured
 
 FOLDER = Path(__file__).parent / "results"
@@ -128,12 +130,18 @@ def trees(repeats):
     return found
 
 
+def faiss_if_installed():
+    """The package from the peer's environment; everything that it needs is ours."""
+    python, _ = peer_environments.ready("faiss")
+    if python is None:
+        return None
+    sys.path.extend(map(str, python.parent.parent.glob("lib/python*/site-packages")))
+    return importlib.import_module("faiss")
+
+
 def wide(repeats):
     """Many features: ours, and faiss, asked for the same pairs without sums."""
-    try:
-        import faiss
-    except ImportError:
-        faiss = None
+    faiss = faiss_if_installed()
     found = []
     for name, d in WIDE:
         free = int(name.split()[2]) if "free" in name else None
