@@ -44,7 +44,7 @@ def harmonic(n):
 def test_prices_of_counts_that_are_not_whole(low, high, error):
     """With one ring the integral is lack (H_n/n - H_(n+1)/(n+1)), for any real n."""
     rng = np.random.default_rng(0)
-    near, share = rng.uniform(low, high, (1, 3000)), rng.uniform(0, 1, (1, 300))
+    near, share = rng.uniform(low, high, (1, 3000)), rng.uniform(0, 1, (1, 3000))
     found = ring_prices(near * share, near * (1 - share), np.ones(1), 2, "shapley")
     whole = np.floor(near + 1)
     alone = 1 / whole + (near + 1 - whole) * (1 / (whole + 1) - 1 / whole)
