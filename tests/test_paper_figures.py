@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from thresher.paper import detection
 from thresher.paper.cells import Cell, Scope
 from thresher.paper.datasets import Shelf
+from thresher.paper.draws import split
 from thresher.paper.printed import figures, lookup, read_k, read_noisy_knn
 
 REPLAYED = ("2dplanes", "phoneme", "cpu", "fraud", "creditcard", "click", "wind", "pol")
@@ -70,6 +72,16 @@ def test_the_ablation_over_k_comes_back_within_six_thousandths_if_read_in_revers
     ]
     assert max(reverse) <= (0.006 if task == "mislabel" else 0.0006)
     assert max(forward) > 0.015  # as the columns are headed, they do not fit
+
+
+def test_validation_rows_of_the_authors_have_twins_among_their_training_rows(shelf):
+    """As docs/reproduction.md says."""
+    text = (Path(__file__).parent.parent / "docs" / "reproduction.md").read_text()
+    stated = re.search(r"\(of 200: (.*?)\)", " ".join(text.split()))[1]
+    for name, count in (each.split() for each in stated.split(", ")):
+        drawn = split(shelf.get(name), "paper", 0)
+        rows = {row.tobytes() for row in drawn.X}
+        assert sum(row.tobytes() in rows for row in drawn.X_val) == int(count)
 
 
 def test_every_table_of_the_paper_is_whole():
