@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from textwrap import fill
 
 from thresher.paper import EXPERIMENTS
 
@@ -20,8 +21,9 @@ TABLES = "\n## Tables\n"
 
 
 def without_figures(text):
-    """A page of an experiment without its figures, which are not kept in the repository."""
-    return re.sub(r"!\[.*?\]\(.*?\)\n+", "", text).strip() + "\n"
+    """A page of an experiment in short lines, without figures, which the repository does not keep."""
+    parts = re.sub(r"!\[.*?\]\(.*?\)\n+", "", text).strip().split("\n\n")
+    return "\n\n".join(part if part[0] in "|#" else fill(part, 100) for part in parts) + "\n"
 
 
 def contents(docs):

@@ -16,10 +16,10 @@ from thresher.paper.records import Record
 
 LEGEND = (
     "An entry is our figure ± its deviation over the runs (the paper's figure, the difference). "
-    "* marks a difference of more than two standard errors. If the authors' own rows are replayed "
-    "and nothing is random, it marks a difference that rounding cannot explain. ? marks a "
-    "difference that cannot be judged, because there are fewer than three random runs or other "
-    "embeddings than the paper's."
+    "A star (*) marks a difference of more than two standard errors. If the authors' own rows are "
+    "replayed and nothing is random, it marks a difference that rounding cannot explain. A "
+    "question mark (?) marks a difference that cannot be judged, because there are fewer than three random "
+    "runs or other embeddings than the paper's."
 )
 TO_ONE = {"AUROC", "strong AUROC", "rank correlation"}
 WIDE = 6  # more columns than this, and ours, the paper's and the difference get lines of their own
@@ -51,11 +51,26 @@ def how(about: Mapping[str, Any]) -> str:
     if about["replayed"]:
         lines.append(f"The authors' own rows are replayed for {', '.join(about['replayed'])}.")
     for protocol, sizes in about["points"].items():
-        shown = ", ".join(f"{name} {count}" for name, count in sizes.items())
-        lines.append(f"Points under {protocol}: {shown}.")
-    sources = (f"{name} ({source})" for name, source in about["sources"].items())
-    lines.append(f"Data: {', '.join(sources) or 'made up'}.")
+        lines.append(f"Points under {protocol}: {_grouped(sizes)}.")
+    lines.append(f"Data: {_origins(about['sources'])}.")
     return " ".join(line for line in lines if line)
+
+
+def _grouped(sizes: Mapping[str, int]) -> str:
+    """Sizes of data sets; the most frequent size stands last, without its names."""
+    names: dict[int, list[str]] = {}
+    for name, count in sizes.items():
+        names.setdefault(count, []).append(name)
+    *others, (usual, most) = sorted(names.items(), key=lambda each: len(each[1]))
+    shown = [f"{count:,} ({', '.join(of)})" for count, of in others]
+    rest = "each" if not others else "all others" if len(most) > 1 else most[0]
+    return ", ".join([*shown, f"{usual:,} ({rest})"])
+
+
+def _origins(sources: Mapping[str, str]) -> str:
+    if sources and all(source == f"{name}.npz" for name, source in sources.items()):
+        return "a file NAME.npz for each set"
+    return ", ".join(f"{name} ({source})" for name, source in sources.items()) or "made up"
 
 
 def write_page(folder: Path, experiments: Mapping[str, Experiment]) -> None:
