@@ -16,10 +16,10 @@ from thresher.paper.records import Record
 
 LEGEND = (
     "An entry is our figure ± its deviation over the runs (the paper's figure, the difference). "
-    "A star (*) marks a difference of more than two standard errors. If the authors' own rows are "
-    "replayed and nothing is random, it marks a difference that rounding cannot explain. A "
-    "question mark (?) marks a difference that cannot be judged, because there are fewer than three random "
-    "runs or other embeddings than the paper's."
+    "A star (*) marks a difference of more than two standard errors. If the authors' own rows "
+    "are replayed and nothing is random, it marks a difference that rounding cannot explain. A "
+    "question mark (?) marks a difference that cannot be judged, because there are fewer than "
+    "three random runs or other embeddings than the paper's."
 )
 TO_ONE = {"AUROC", "strong AUROC", "rank correlation"}
 WIDE = 6  # more columns than this, and ours, the paper's and the difference get lines of their own
