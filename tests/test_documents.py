@@ -409,12 +409,6 @@ def test_every_extra_is_where_installing_is_explained():
     assert {name for name in extras() if not re.search(rf"['`\[]{name}['`\]]", install)} == set()
 
 
-def test_exit_codes_are_told_as_in_the_help():
-    told = " ".join(HELP.split("Exit codes: ")[1].split("\n\n")[0].split())
-    for path in (ROOT / "README.md", ROOT / "docs" / "command.md"):
-        assert told in " ".join(re.sub(r"\s\(`[^`]*`\)", "", prose(path)).split())
-
-
 def test_every_figure_is_shown():
     text = "".join(prose(path) for path in DOCUMENTS)
     figures = {path.name for path in (ROOT / "docs" / "_static").glob("*.svg")}
