@@ -120,15 +120,14 @@ def options_of(command):
 
 @cache
 def every_option():
-    """The options of all commands and scripts, and the words that each takes."""
+    """The options of all commands and scripts, and the words that some command takes."""
     found = {name: set() for name in OTHERS}
     for script in SCRIPTS:
         names = re.findall(r'"(--[a-z-]+)"', script.read_text(encoding="utf-8"))
         found |= {name: set() for name in names}
     for command in commands():
         for name, words in options_of(command).items():
-            known = found.get(name, words)
-            found[name] = known | words if known and words else set()
+            found[name] = found.get(name, set()) | words
     return found
 
 
@@ -350,7 +349,7 @@ WRONG = [
     "`thresher reproduce nosiy`",
     "Pass --labels now.",
     "`--label y --labels z`",
-    "`--engine dusk`",
+    "`--method threshold`",
     "It ends with exit code 7.",
     "`pip install '.[Report2]'`",
     "It needs the extra `reprot`.",
