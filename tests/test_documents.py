@@ -28,10 +28,8 @@ DOCUMENTS = [
     ROOT / "benchmarks" / "README.md",
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(path.parts)),
 ]
-PROGRAMS = [  # whose docstrings and comments are read, too
-    *sorted((ROOT / "docs" / "examples").glob("*.py")),
-    *sorted((ROOT / "src").rglob("*.py")),
-]
+GALLERY = sorted((ROOT / "docs" / "examples").glob("*.py"))
+SOURCES = sorted((ROOT / "src").rglob("*.py"))  # whose docstrings and comments are read
 SCRIPTS = [
     *(path for name in ("benchmarks", "packaging") for path in (ROOT / name).glob("*.py")),
     ROOT / "docs" / "figures.py",
@@ -81,9 +79,10 @@ def prose(path):
 
 @cache
 def code(path):
-    """What a file sets in code: (blocks, spans), continued lines joined."""
+    """What a file sets in code: (blocks, spans), continued lines joined; a program to read is one."""
     found = CODE.findall(prose(path))
     blocks = [re.sub(r"\\\n\s*", " ", fenced + indented) for fenced, indented, _ in found]
+    blocks += [path.read_text(encoding="utf-8")] if path in GALLERY else []
     return [block for block in blocks if block], [" ".join(s.split()) for *_, s in found if s]
 
 
@@ -227,7 +226,8 @@ def wrong_extras_and_targets(path):
 
 def wrong_names(path):
     """Names of ours that cannot be reached, and names in code that no program here has."""
-    text, (blocks, spans) = prose(path), code(path)
+    blocks, spans = code(path)
+    text = "\n".join([prose(path), *blocks])
     yield from set(re.findall(r"(?<![\w/-])th\.([A-Za-z_]\w*)", text)) - REACHED
     dotted = re.findall(r"(?<![\w/.-])(?:th|thresher)\.([A-Za-z][\w.]*\w)(?![\w/])", text)
     members = re.findall(r"(?<![\w/.])([A-Z]\w+)\.([a-z]\w+)\b(?!\.)", " ".join(blocks + spans))
@@ -291,7 +291,7 @@ def wrong_arguments(path):
             names = ast.unparse(call.func).split(".")
             known = parameters().get(".".join(names[-2:])) or parameters().get(names[-1])
             if known and names[0] != "np":
-                yield from {word.arg for word in call.keywords} - known
+                yield from {word.arg for word in call.keywords} - known - {None}
 
 
 def wrong_scripts(path):
@@ -330,7 +330,7 @@ def all_wrong(path):
 
 
 @pytest.mark.parametrize(
-    "path", [*DOCUMENTS, *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT))
+    "path", [*DOCUMENTS, *GALLERY, *SOURCES], ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_what_a_document_names_exists(path):
     assert all_wrong(path) == {}
