@@ -403,6 +403,14 @@ def test_what_the_help_names_exists():
             assert not list(wrong_in_prose(getattr(each, "help", None) or "")), command.name
 
 
+def test_what_messages_name_exists():
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                wrong = [*wrong_command_lines([node.value]), *wrong_in_prose(node.value)]
+                assert not wrong, f"{path.name}:{node.lineno}"
+
+
 def test_every_extra_is_where_installing_is_explained():
     install = (ROOT / "docs" / "index.md").read_text().split("## Install\n")[1].split("\n## ")[0]
     assert {name for name in extras() if not re.search(rf"['`\[]{name}['`\]]", install)} == set()
