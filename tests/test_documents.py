@@ -82,7 +82,9 @@ def code(path):
     """What a file sets in code: (blocks, spans), continued lines joined; a program to read is one."""
     found = CODE.findall(prose(path))
     blocks = [re.sub(r"\\\n\s*", " ", fenced + indented) for fenced, indented, _ in found]
-    blocks += [path.read_text(encoding="utf-8")] if path in GALLERY else []
+    if path in GALLERY:
+        _, *program = ast.parse(path.read_text(encoding="utf-8")).body
+        blocks += [ast.unparse(program)]
     return [block for block in blocks if block], [" ".join(s.split()) for *_, s in found if s]
 
 
