@@ -283,7 +283,9 @@ def parameters():
 
 def wrong_arguments(path):
     """Arguments by name, in code that nobody runs, that a public function does not have."""
+    anywhere = set().union(ELSEWHERE, *parameters().values())
     for text in all_code(path):
+        yield from set(re.findall(r"^([a-z]\w*)=\S*$", text)) - anywhere
         filled = re.sub(r", \.\.\.(?=[,)])", "", re.sub(r"=(?=[,)])", "=0", textwrap.dedent(text)))
         try:
             calls = [node for node in ast.walk(ast.parse(filled)) if isinstance(node, ast.Call)]
@@ -371,6 +373,7 @@ WRONG = [
     "`tknn_shapley(depth=)`",
     "    values = th.tknn_shapley(\n        X, y, depth=1)",
     "Pass `semivlue=` to it.",
+    "Pass `depth=3` to it.",
     '`semivalue="banzahf"`',
     "`benchmarks/owners.py --part speed`",
     "`python benchmarks/owners.py --parts sped`",
