@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import importlib
+import inspect
 import re
+import textwrap
 import tomllib
+from collections import defaultdict
 from functools import cache, reduce
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import typer.main
+from test_project import entries
 
 import thresher as th
-from thresher.cli import app
+from thresher.cli import HELP, app
 
 ROOT = Path(__file__).parent.parent
 MADE = {"_build", "api", "gallery", "results"}  # by `make docs`
@@ -21,149 +28,178 @@ DOCUMENTS = [
     ROOT / "benchmarks" / "README.md",
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(path.parts)),
 ]
+GALLERY = sorted((ROOT / "docs" / "examples").glob("*.py"))
+SOURCES = sorted((ROOT / "src").rglob("*.py"))  # whose docstrings and comments are read
+SCRIPTS = [
+    *(path for name in ("benchmarks", "packaging") for path in (ROOT / name).glob("*.py")),
+    ROOT / "docs" / "figures.py",
+]
+RUN = {ROOT / "docs" / "command.md", *(ROOT / "docs" / "tutorials").glob("*.md")}  # block by block
 COMMAND = typer.main.get_command(app)
-CODE = re.compile(r"```.*?\n(.*?)```|((?:^ {4}[^\n]*\n)+)|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+EXITS = re.findall(r"\d+", HELP.split("Exit codes:")[1])
+EXPERIMENTS = {"all", *(path.stem for path in (ROOT / "docs" / "reproduction").glob("*.md"))}
 REACHED = {*th.__all__, "__version__", "federate"}  # by `th.` alone, whatever was imported before
-OTHERS = {  # options of other programs, and of our own scripts
-    "--data", "--extras", "--fit", "--force-reinstall", "--help", "--pythons", "--sections",
-}  # fmt: skip
+OTHERS = {"--force-reinstall", "--help", "--strict"}  # options of other programs
+ELSEWHERE = {"SecAggPlusWorkflow", "p017", "pid", "tol", "userid", "w_o"}  # names, and examples
+
+CODE = re.compile(  # blocks in fences, indented blocks, spans
+    r"```.*?\n(.*?)```|((?:^ {4}[^\n]*\n)+)|(?<!`)`((?:[^`\n]|\n(?! *\n))+)`(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
+LINE = re.compile(
+    r"(?:^|[\s$;*])thresher (?!as |import )([a-z](?:(?! \| |  | #|[;*]).)*)", re.MULTILINE
+)
+OPTION = re.compile(r"--?[A-Za-z][\w-]*")
+LINK = re.compile(r"\]\((?!\w+://)([^)#\s]*)#?([^)\s]*)[^)]*\)")
+FILE = re.compile(
+    r"(?<![\w/.<-])((?:[\w-]+/)+[\w-]+\.(?:py|md|svg|lock|toml|json)\b"
+    r"|(?:benchmarks|docs|packaging|src|tests)/[\w./-]*\w"
+    r"|\w+\.(?:md|cff|lock|toml)\b)"
+)
+NAME = re.compile(
+    r"\b[A-Za-z]\w*_\w+|[A-Z][a-z]+[A-Z]\w+|(?<=\.)[a-z]\w+|[A-Za-z]\w+(?=\(|=)"
+    r'|^[A-Za-z_]\w+$|(?<==")\w+(?=")'
+)
+
+
+@cache
+def prose(path):
+    """What a file says to its readers: a page all of it, a program its docstrings and comments."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return text
+    described = ast.Module | ast.ClassDef | ast.FunctionDef
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, described)]
+    notes = re.findall(r"(?:^# .*\n)+", text, re.MULTILINE)
+    said = [*(ast.get_docstring(node) or "" for node in nodes), *notes]
+    return "\n\n".join(re.sub("^# ", "", each, flags=re.MULTILINE) for each in said).replace(
+        "``", "`"
+    )
 
 
 @cache
 def code(path):
-    """What a document sets in code: blocks and spans, continued lines joined."""
-    found = ["".join(each) for each in CODE.findall(path.read_text(encoding="utf-8"))]
-    return [text.replace("\\\n", " ") for text in found]
+    """What a file sets in code: (blocks, spans), continued lines joined; a program to read is one."""
+    found = CODE.findall(prose(path))
+    blocks = [re.sub(r"\\\n\s*", " ", fenced + indented) for fenced, indented, _ in found]
+    if path in GALLERY:
+        _, *program = ast.parse(path.read_text(encoding="utf-8")).body
+        blocks += [ast.unparse(program)]
+    return [block for block in blocks if block], [" ".join(s.split()) for *_, s in found if s]
 
 
-@cache
-def command_lines(path):
-    """Every command line of a document as (the words of the verb, its options)."""
-    return lines_of(code(path))
+def all_code(path):
+    return [text for texts in code(path) for text in texts]
 
 
 def lines_of(texts):
-    """Every command line of some texts as (the words of the verb, its options)."""
-    lines = []
+    """Every command line of some texts as (the words of the verb, the other words)."""
     for text in texts:
-        for line in re.findall(r"(?:^|[\s$;])thresher (?!as )([a-z][a-z-]*.*)", text):
-            words = re.split(r"  +|#|\|", line)[0].split()
-            verb = words[:1] if not hasattr(verbs().get(words[0]), "commands") else words[:2]
-            verb = [word for word in verb if not word.startswith("-")]
-            lines.append((tuple(verb), re.findall(r"(?<!\S)--[a-z][a-z-]*", " ".join(words))))
-    return lines
+        for line in LINE.findall(text):
+            words = [word.strip("[](),.:'\"") for word in line.split()]
+            length = 2 if hasattr(COMMAND.commands.get(words[0]), "commands") else 1
+            verb = [word for word in words[:length] if not word.startswith("-")]
+            for last in verb[-1].split("|"):  # one of several verbs
+                yield (*verb[:-1], last), words[len(verb) :]
 
 
-def verbs():
-    return COMMAND.commands
+def commands(group=COMMAND):
+    """Every command, with the verbs of groups."""
+    below = (commands(each) for each in getattr(group, "commands", {}).values())
+    return [group, *(each for found in below for each in found)]
 
 
-def verb_options(verb):
-    """The options of a verb, or None if there is no such verb."""
-    found = reduce(lambda group, word: getattr(group, "commands", {}).get(word), verb, COMMAND)
-    if found is None:
-        return None
-    return {
-        "--help",
-        *(name for each in found.params for name in (*each.opts, *each.secondary_opts)),
+def options_of(command):
+    """The options of a command, and the words that each takes; none if it takes any."""
+    hints = get_type_hints(command.callback) if command.callback else {}
+    return {"--help": set()} | {
+        name: set(re.findall(r"'([\w-]+)'(?=[],])", str(hints.get(each.name))))
+        for each in command.params
+        for name in (*each.opts, *each.secondary_opts)
     }
 
 
-def all_options(group=COMMAND):
-    own = {name for each in group.params for name in (*each.opts, *each.secondary_opts)}
-    return own.union(*(all_options(each) for each in getattr(group, "commands", {}).values()))
+@cache
+def every_option():
+    """The options of all commands and scripts, and the words that some command takes."""
+    found = {name: set() for name in OTHERS}
+    for script in SCRIPTS:
+        names = re.findall(r'"(--[a-z-]+)"', script.read_text(encoding="utf-8"))
+        found |= {name: set() for name in names}
+    for command in commands():
+        for name, words in options_of(command).items():
+            found[name] = found.get(name, set()) | words
+    return found
 
 
-def unknown_in_command_lines(lines):
-    """Verbs and options of command lines that the command does not have."""
-    wrong = []
-    for verb, options in lines:
-        known = verb_options(verb)
-        if known is None:
-            wrong.append("thresher " + " ".join(verb))
+def wrong_words(words, options):
+    """Options that are not there, and words that an option does not take."""
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        name, equals, given = word.partition("=")
+        if OPTION.fullmatch(name):
+            value, choices = given if equals else following, options.get(name)
+            if choices is None:
+                yield name
+            elif choices and re.match("[a-z]", value) and not choices.issuperset(value.split("|")):
+                yield f"{name} {value}"
+
+
+def wrong_command_lines(texts):
+    """Verbs, options and words of command lines that the command does not have."""
+    for verb, words in lines_of(texts):
+        found = reduce(lambda group, word: getattr(group, "commands", {}).get(word), verb, COMMAND)
+        if found is None:
+            yield " ".join(verb)
         else:
-            wrong += [f"thresher {' '.join(verb)} {name}" for name in options if name not in known]
-    return wrong
+            yield from (
+                f"{' '.join(verb)} {each}" for each in wrong_words(words, options_of(found))
+            )
+        if verb == ("reproduce",):
+            wanted = re.match(r"(?:[a-z][a-z-]* ?)*", " ".join(words))[0].split()
+            yield from set(wanted) - EXPERIMENTS
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_commands_and_options_exist(path):
-    assert not unknown_in_command_lines(command_lines(path))
-    alone = {word for text in code(path) for word in re.findall(r"^--[a-z][a-z-]*", text)}
-    assert alone <= all_options() | OTHERS
+def wrong_in_prose(text):
+    """Verbs, options and exit codes that a text names anywhere, also outside of code."""
+    verbs = re.findall(r"(?<![\w./-])thresher\s+(?!as |import )([a-z][a-z-]*)", text)
+    options = re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)
+    exits = re.findall(r"\bexit(?:s|ed)?(?: with)?(?: code| status)?\s(\d+)", text)
+    yield from set(verbs) - set(COMMAND.commands)
+    yield from set(options) - set(every_option())
+    yield from set(exits) - set(EXITS)
 
 
-def examples(group=COMMAND):
-    """The examples in the help of all verbs, each on one line."""
-    own = re.findall(r"Example: (.*?)(?=\n *\n|\Z)", group.help or "", re.DOTALL)
-    deeper = (examples(each) for each in getattr(group, "commands", {}).values())
-    return [" ".join(each.split()) for each in own] + [line for lines in deeper for line in lines]
+def wrong_commands(path):
+    yield from wrong_command_lines(all_code(path))
+    yield from wrong_in_prose(prose(path))
+    for span in code(path)[1]:
+        if span.startswith("-"):
+            yield from wrong_words(span.split(), every_option())
 
 
-def test_examples_in_the_help_exist():
-    assert len(examples()) > 60
-    assert not unknown_in_command_lines(lines_of(examples()))
+def wrong_links(path):
+    """Links to pages and headings that are not there."""
+    for target, anchor in LINK.findall(re.sub(r"```.*?```", "", prose(path), flags=re.DOTALL)):
+        page = path.parent / target if target else path
+        if not page.exists() or (anchor and anchor not in anchors(page)):
+            yield f"{target}#{anchor}"
 
 
-def test_commands_in_the_gallery_exist():
-    shown = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/examples").glob("*.py")]
-    spans = [span for text in shown for span in re.findall(r"``([^`\n]+)``", text)]
-    lines = lines_of(spans)
-    assert lines
-    assert not unknown_in_command_lines(lines)
+def anchors(page):
+    """What links to a page can end with: its headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_and_links_exist(path):
-    text = path.read_text(encoding="utf-8")
-    for target in re.findall(
-        r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    ):
-        if "://" not in target:
-            assert (path.parent / target).exists(), target
-    for name in re.findall(r"(?<![\w/.])((?:\w+/)+\w+\.(?:py|md|svg|lock|toml))\b", text):
-        assert ends_a_path(name), name
+def wrong_files(path):
+    made = ("NAME", *(f"docs/{folder}" for folder in MADE))
+    names = [name for name in FILE.findall(prose(path)) if not name.startswith(made)]
+    return [name for name in names if not ends_a_path(name)]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_extras_targets_and_names_exist(path):
-    text = path.read_text(encoding="utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for extras in re.findall(r"(?:thresher|\.)\[([a-z, ]+)\]", text):
-        assert set(extras.replace(" ", "").split(",")) <= set(project["optional-dependencies"])
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for each in code(path):
-        assert set(re.findall(r"^ *make ([a-z]+)\b", each, re.MULTILINE)) <= targets
-        for name in re.findall(r"\bth\.([A-Za-z_]\w*)", each):
-            assert name in REACHED, f"th.{name}"
-        for name in re.findall(r"\bthresher((?:\.[a-z_]\w*)+)\(", each):
-            assert resolves(name.strip(".").split(".")), f"thresher{name}"
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_scripts_and_their_options_exist(path):
-    assert not unknown_in_scripts(path)
-
-
-def unknown_in_scripts(path):
-    """Scripts of ours that a document names and that do not exist, and options they do not have."""
-    wrong = []
-    for text in code(path):
-        for name, rest in re.findall(r"(?<![\w/])((?:\w+/)?\w+\.py)\b([^\n]*)", text):
-            if not ends_a_path(name):
-                wrong.append(name)
-            elif (script := ROOT / name).exists():
-                options = re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)
-                source = script.read_text(encoding="utf-8")
-                wrong += [f"{name} {each}" for each in options if f'"{each}"' not in source]
-    return wrong
-
-
-def test_every_figure_is_shown():
-    text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
-    figures = {path.name for path in (ROOT / "docs" / "_static").glob("*.svg")}
-    assert figures
-    assert {name for name in figures if f"_static/{name}" not in text} == set()
+def ends_a_path(name):
+    """Whether a file of the project is called that, or lies so in some folder of it."""
+    return any(each.endswith("/" + name) for each in files()) or (ROOT / name).exists()
 
 
 @cache
@@ -175,15 +211,40 @@ def files():
     ]
 
 
-def ends_a_path(name):
-    """Whether a file of the project is called that, or lies so in some folder of it."""
-    return any(each.endswith("/" + name) for each in files()) or (ROOT / name).exists()
+@cache
+def extras():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return set(project["optional-dependencies"])
+
+
+def wrong_extras_and_targets(path):
+    for several, one in re.findall(r"(?:thresher|\.)\[([\w, -]+)\]|\bextra `(\w+)`", prose(path)):
+        yield from set(re.split(r", *", several + one)) - extras()
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for text in all_code(path):
+        for words in re.findall(r"(?:^|[$;&]) *make((?: [\w-]+)+)", text, re.MULTILINE):
+            yield from set(words.split()) - targets
+
+
+def wrong_names(path):
+    """Names of ours that cannot be reached, and names in code that no program here has."""
+    blocks, spans = code(path)
+    text = "\n".join([prose(path), *blocks])
+    yield from set(re.findall(r"(?<![\w/-])th\.([A-Za-z_]\w*)", text)) - REACHED
+    dotted = re.findall(r"(?<![\w/.-])(?:th|thresher)\.([A-Za-z][\w.]*\w)(?![\w/])", text)
+    members = re.findall(r"(?<![\w/.])([A-Z]\w+)\.([a-z]\w+)\b(?!\.)", " ".join(blocks + spans))
+    dotted += [f"{name}.{member}" for name, member in members if name in th.__all__]
+    yield from (name for name in dotted if not resolves(name.split(".")))
+    known = words_of_programs() | set(re.findall(r"\w+", "".join(blocks))) | ELSEWHERE
+    yield from {name for span in spans for name in NAME.findall(span)} - known
 
 
 def resolves(names):
     """Whether a dotted name below `thresher` can be reached by imports and attributes."""
     found = th
     for depth, name in enumerate(names, 1):
+        if name in getattr(found, "__dataclass_fields__", ()):
+            return True
         if not hasattr(found, name):
             try:
                 importlib.import_module(".".join(("thresher", *names[:depth])))
@@ -193,20 +254,178 @@ def resolves(names):
     return True
 
 
-def test_what_does_not_exist_is_found(tmp_path):
+@cache
+def words_of_programs():
+    """Every word of the sources, the benchmarks and the tests, and the names of these files."""
+    folders = ("src", "benchmarks", "packaging", "docs", "tests")
+    paths = {path for name in folders for path in (ROOT / name).rglob("*.py")} - {Path(__file__)}
+    texts = [path.stem + " " + path.read_text(encoding="utf-8") for path in sorted(paths)]
+    return set(re.findall(r"\w+", " ".join(texts)))
+
+
+@cache
+def parameters():
+    """The parameters of what the reference lists, and of its members: by `name`, `Class.name`."""
+    found = defaultdict(set)
+    for module, listed in entries().items():
+        for name in listed:
+            inner, _, label = f"{module}.{name}".rpartition(".")
+            things = {label: getattr(importlib.import_module(inner), label)}
+            if inspect.isclass(things[label]):
+                things |= {f"{label}.{m}": each for m, each in inspect.getmembers(things[label])}
+            for full, each in things.items():
+                with contextlib.suppress(TypeError, ValueError):  # no function, or not ours
+                    own = set(inspect.signature(each).parameters)
+                    found[full] |= own
+                    found[full.split(".")[-1]] |= own
+    return found
+
+
+def wrong_arguments(path):
+    """Arguments by name, in code that nobody runs, that a public function does not have."""
+    anywhere = set().union(ELSEWHERE, *parameters().values())
+    for text in all_code(path):
+        yield from set(re.findall(r"^([a-z]\w*)=\S*$", text)) - anywhere
+        filled = re.sub(r", \.\.\.(?=[,)])", "", re.sub(r"=(?=[,)])", "=0", textwrap.dedent(text)))
+        try:
+            calls = [node for node in ast.walk(ast.parse(filled)) if isinstance(node, ast.Call)]
+        except SyntaxError:  # a command, a formula, a session, which runs
+            continue
+        for call in calls:
+            names = ast.unparse(call.func).split(".")
+            known = parameters().get(".".join(names[-2:])) or parameters().get(names[-1])
+            if known and names[0] != "np":
+                yield from {word.arg for word in call.keywords} - known - {None}
+
+
+def wrong_scripts(path):
+    """Scripts of ours that do not exist, and options and words that they do not have."""
+    for text in all_code(path):
+        for name, rest in re.findall(r"(?<![\w/])((?:\w+/)?\w+\.py)\b((?:(?!  | #)[^\n])*)", text):
+            if not ends_a_path(name):
+                yield name
+            for script in SCRIPTS:
+                if f"/{script.relative_to(ROOT)}".endswith(f"/{name}"):
+                    known = re.findall(r"(?:--)?[a-z][\w-]*", script.read_text(encoding="utf-8"))
+                    yield from set(re.findall(r"(?<![^\s,])(?:--)?[a-z][\w-]*", rest)) - set(known)
+
+
+def wrong_variables_and_theorems(path):
+    yield from set(re.findall(r"\bTHRESHER_[A-Z_]+", prose(path))) - words_of_programs()
+    proved = re.findall(r"\*\*(T\d+) \(", (ROOT / "docs" / "privacy.md").read_text())
+    yield from set(re.findall(r"\bT\d+\b", prose(path))) - set(proved)
+
+
+def never_run(path):
+    """Sessions that no test runs: pytest takes each `>>>`, two tests take blocks of some pages."""
+    blocks = re.compile(r"^```(?:python|console)\n.*?^```$", re.MULTILINE | re.DOTALL)
+    text = blocks.sub("", prose(path)) if path in RUN else prose(path).replace(">>>", "")
+    return re.findall(r"^ *(?:\$|>>>) .*", text, re.MULTILINE)
+
+
+CHECKS = [
+    wrong_commands, wrong_links, wrong_files, wrong_extras_and_targets, wrong_names,
+    wrong_arguments, wrong_scripts, wrong_variables_and_theorems, never_run,
+]  # fmt: skip
+
+
+def all_wrong(path):
+    return {check.__name__: found for check in CHECKS if (found := list(check(path)))}
+
+
+@pytest.mark.parametrize(
+    "path", [*DOCUMENTS, *GALLERY, *SOURCES], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_what_a_document_names_exists(path):
+    assert all_wrong(path) == {}
+
+
+WRONG = [
+    "Use `thresher valve` now.",
+    "Use thresher valve now.",
+    "Use `thresher ledger\nshew a.db` now.",
+    "    thresher value a.csv \\\n        --labels z",
+    "    thresher value a.csv | thresher clean - --labels z",
+    "`thresher value a.csv --newcomer`",
+    "`thresher value a.csv [--label y] -z b.csv`",
+    "`thresher value a.csv --method threshold`",
+    "`thresher federate key|tusk`",
+    "`thresher reproduce nosiy`",
+    "Pass --labels now.",
+    "`--label y --labels z`",
+    "`--method threshold`",
+    "It ends with exit code 7.",
+    "`pip install '.[Report2]'`",
+    "It needs the extra `reprot`.",
+    "`make tset`",
+    "```console\n$ make test-all\n```",
+    "See docs/tutorials/wrong-lables.md for it.",
+    "See `CITATOIN.cff` for it.",
+    "It lies in `benchmarks/resluts`.",
+    "See [nothing](nothing.md).",
+    "# Here\n\nSee [nothing](#there).",
+    "See thresher.paper.nothing for it.",
+    "Call th.foo_shapley now.",
+    "Call `foo_shapley(X)`.",
+    "Call `Ledger.creat` first.",
+    "Call `Ledger.by_owner` first.",
+    "`th.tknn_shapley(X, y, depth=1)`",
+    "`tknn_shapley(depth=)`",
+    "    values = th.tknn_shapley(\n        X, y, depth=1)",
+    "Pass `semivlue=` to it.",
+    "Pass `depth=3` to it.",
+    '`semivalue="banzahf"`',
+    "`benchmarks/owners.py --part speed`",
+    "`python benchmarks/owners.py --parts sped`",
+    "    python docs/figures.py \\\n        --all",
+    "`no.py`",
+    "    $ thresher value a.csv",
+    "Set THRESHER_THRAEDS.",
+    "It is proved (T99).",
+    "See `benchmarks/results/latset.json`.",
+]
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_does_not_exist_is_found(text, tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(
-        "    $ thresher value a.csv --labels y\n\n`thresher valeu`, `thresher ledger shew`\n"
-    )
-    wrong = ["thresher value --labels", "thresher valeu", "thresher ledger shew"]
-    assert unknown_in_command_lines(command_lines(page)) == wrong
-    assert not ends_a_path("docs/nothing.md")
-    assert not resolves(["paper", "nothing"])
-    page.write_text(
-        "`benchmarks/owners.py --parts speed`\n\n    python docs/figures.py --all\n\n`no.py`"
-    )
-    code.cache_clear()
-    assert unknown_in_scripts(page) == ["docs/figures.py --all", "no.py"]
+    page.write_text(f"{text}\n")
+    assert all_wrong(page) != {}
+
+
+def shown_by_help():
+    """Every command line that the help of some command shows."""
+    for command in commands():
+        text = re.sub(r"\s+", " ", (command.help or "").replace("\n\n", " # "))
+        yield from re.findall(r"(?:Example: |\*\*)(thresher .*?)(?: #|\*\*|$)", text)
+
+
+def test_what_the_help_names_exists():
+    assert len(list(shown_by_help())) > 60
+    assert not list(wrong_command_lines(shown_by_help()))
+    for command in commands():
+        for each in (command, *command.params):
+            assert not list(wrong_in_prose(getattr(each, "help", None) or "")), command.name
+
+
+def test_what_messages_name_exists():
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                wrong = [*wrong_command_lines([node.value]), *wrong_in_prose(node.value)]
+                assert not wrong, f"{path.name}:{node.lineno}"
+
+
+def test_every_extra_is_where_installing_is_explained():
+    install = (ROOT / "docs" / "index.md").read_text().split("## Install\n")[1].split("\n## ")[0]
+    assert {name for name in extras() if not re.search(rf"['`\[]{name}['`\]]", install)} == set()
+
+
+def test_every_figure_is_shown():
+    text = "".join(prose(path) for path in DOCUMENTS)
+    figures = {path.name for path in (ROOT / "docs" / "_static").glob("*.svg")}
+    assert figures
+    assert {name for name in figures if f"_static/{name}" not in text} == set()
 
 
 NOTE = re.compile(r"  # (?:noqa|type: ignore).*")  # to a linter
