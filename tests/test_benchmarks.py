@@ -317,7 +317,7 @@ def test_the_readme_shows_what_the_demonstration_prints(capsys):
 def test_the_paper_has_a_page_that_tells_and_pages_of_tables(tmp_path):
     reproduction = run_path(str(ROOT / "benchmarks" / "reproduction.py"))
     story = ROOT / "docs" / "reproduction.md"
-    assert len(story.read_text().splitlines()) < 200
+    assert len(story.read_text().splitlines()) < 240
     assert story.read_text().endswith(reproduction["contents"](ROOT / "docs"))
     (tmp_path / "reproduction.md").write_text("# Ours\n\nA story.\n\n## Tables\n\nold tables\n")
     (tmp_path / "noisy.md").write_text("# Noise\n\n![noisy](noisy.svg)\n\n## AUROC\n")
