@@ -142,7 +142,7 @@ class CoordinatorRound:
         if len(self._bodies) < self.terms.fewest:
             self.failure = (
                 f"{len(self._bodies)} of {self.terms.silos} silos were left "
-                f"({STEPS[self.step].name.lower()}), {self.terms.fewest} are needed; "
+                f"({STEPS[self.step].name.lower()}), but {self.terms.fewest} are needed; "
                 "nobody has learned a sum"
             )
             return

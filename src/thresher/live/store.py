@@ -422,7 +422,7 @@ class LiveCounts:
             self._check_open()
 
     def _give_up(self) -> None:
-        self._closed, self._broken = "closed, because an update broke off", True
+        self._closed, self._broken = "closed, because an update was interrupted", True
 
 
 class _Undivided:
