@@ -147,7 +147,7 @@ class SiloRound:
         return self._write(Kind.AGREEMENT, b"")
 
     def _open(self, body: bytes) -> bytes:
-        """Check that enough survivors signed the same list, and only then send each silo's share."""
+        """Check that enough survivors signed the same list; only then send each silo's share."""
         signed = messages.pieces(body, messages.SMALLEST, max(1, len(body) // messages.SMALLEST))
         signers = set()
         for raw in signed:

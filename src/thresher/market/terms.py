@@ -107,7 +107,9 @@ class Terms:
         if (self.metric, self.radius, self.kernel) != (METRICS[1], None, BOX):
             raise InputError("trees cannot be used with metric, radius or kernel: leave those out")
         if self.pay == "lower":
-            raise InputError("pay='lower' cannot be used with trees: such a release does not state its error")
+            raise InputError(
+                "pay='lower' cannot be used with trees: such a release does not state its error"
+            )
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:

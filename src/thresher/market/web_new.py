@@ -117,9 +117,9 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
          "count. If you leave it empty, the market suggests one from the validation set."),
         ("kernel", "Weights", "select", "", "Box counts all rows within the radius equally. The "
          "others give more weight to nearer rows."),
-        ("trees", "Trees", "number", "1", "Use trees instead of a radius: rows count if they are in "
-         "the same leaf of a tree. This is how many trees are grown on the validation set. Choose "
-         "a small number, such as 16."),
+        ("trees", "Trees", "number", "1", "Use trees instead of a radius: rows count if they are "
+         "in the same leaf of a tree. This is how many trees are grown on the validation set. "
+         "Choose a small number, such as 16."),
     ]  # fmt: skip
     names = ("name", "label", "type", "step", "hint")
     return [
