@@ -14,8 +14,8 @@ and the mean product of pairs p of all others, as in `targets`.
 
 If s >= K, it takes the place of the K-th nearest l of S, if it is nearer. Let z = y - t for "mean".
 The K - 1 others before l are equally likely to be any of the l - 2 points before l other than i.
-Let h_l be the chance that l is the K-th nearest of S, P_l the sum of z_1, ..., z_l, and c = (K - 1)
-/ (l - 2). Then the point adds on average, summed over l > max(i, K),
+Let h_l be the chance that l is the K-th nearest of S, P_l the sum of z_1, ..., z_l, and
+c = (K - 1) / (l - 2). Then the point adds on average, summed over l > max(i, K),
 
     - h_l (z_i - z_l) (2 c (P_{l-1} - z_i) + z_i + z_l) / D^2
 
@@ -24,8 +24,8 @@ y, and 2 t h_l (y_i - y_l) / D is added.
 
 If every other point is in S with chance x, h_l = C(l-2, K-1) x^K (1-x)^(l-1-K). Banzhaf has x = 1/2
 and leave-one-out has x = 1. For Shapley, x is uniform, and for Beta(a, b), it is distributed as
-Beta(b, a), so h_{K+1} is the product of (b + j) / (a + b + j) over j < K, and h_{l+1} / h_l = (l -
-1) (a + l - 1 - K) / ((l - K) (a + b + l - 1)).
+Beta(b, a), so h_{K+1} is the product of (b + j) / (a + b + j) over j < K, and
+h_{l+1} / h_l = (l - 1) (a + l - 1 - K) / ((l - K) (a + b + l - 1)).
 """
 
 from __future__ import annotations

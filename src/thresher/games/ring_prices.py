@@ -10,8 +10,8 @@ If the point carries the label, utility grows by
 and if it does not, utility shrinks by the same with `carry` = N - lack in place of `lack`.
 Semivalues are mixtures over the chance p with which each other point is present, independently
 (Shapley: p uniform, Beta(a, b): p ~ Beta(b, a), Banzhaf: p = 1/2, leave-one-out: p = 1). And 1/N is
-the integral of exp(-N s) over s > 0. So points are independent, and with E = exp(-w s) and g = 1 -
-p + p E for each point of the rest,
+the integral of exp(-N s) over s > 0. So points are independent, and with E = exp(-w s) and
+g = 1 - p + p E for each point of the rest,
 
     gain =  (1 - 1/C) w0 + int mu(dp) int ds p (1 - E_i) prod g  sum over those that lack  w E / g
     loss =  (0 - 1/C) w0 - int mu(dp) int ds p (1 - E_i) prod g  sum over those that carry w E / g

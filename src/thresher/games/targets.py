@@ -8,8 +8,8 @@ product of two different ones. Then the value of a member is
     P0 (z0^2 - z^2) + q (A - B + D) + p (3B - 2D - A) - 2 z m (B - D) - z^2 D
 
 with P0, A, B and D from `moments`. Why: alone, the point adds z0^2 - z^2. For j > 0 others, the
-average squared mean is (q + (j - 1) p) / j, and with the point it is (j q + j (j - 1) p + 2 j z m +
-z^2) / (j + 1)^2.
+average squared mean is (q + (j - 1) p) / j, and with the point it is
+(j q + j (j - 1) p + 2 j z m + z^2) / (j + 1)^2.
 
 In the sums over *all* near points, this is a quadratic in z, and so in y. So each cell has three
 prices, and keeps the number of near points, the sum of their targets and that of their squares.

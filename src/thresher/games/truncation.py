@@ -1,8 +1,8 @@
 """KNN-Shapley from the nearest points alone: what the other points get, and how far off it is.
 
 Take one validation point and N points, nearest first. Let m_i = 1 if the i-th point carries its
-label, as n of them do, and otherwise 0. Unrolled, the recursions of `nearest` say, for k < N and i
-= 1..N,
+label, as n of them do, and otherwise 0. Unrolled, the recursions of `nearest` say, for k < N and
+i = 1..N,
 
     value_i = m_i / max(k, i) - sum_{j > max(k, i)} m_j / (j (j - 1)) + A(m_i)
     A(m)    = 0 for jia2019,   (m - n/N) (H_k - 1) / (N - 1) - 1 / (C N) for soft-label
@@ -26,8 +26,8 @@ sum over M. If K >= 1/error then bound < error.
 
 Proof. *Kept points.* Only R is replaced, which enters all of them alike. R is largest if the S
 matches come first, 1/K - 1/(K+S), and least if they come last, 1/(N-S) - 1/N. With u = K + S, and
-with u = N - S, both distances to S / (K N) are 1/K + 1/N - 1/u - u/(K N), which is largest at u =
-sqrt(K N), where it is (1/sqrt K - 1/sqrt N)^2. *Far points.* The sum behind a point of rank i is
+with u = N - S, both distances to S / (K N) are 1/K + 1/N - 1/u - u/(K N), which is largest at
+u = sqrt(K N), where it is (1/sqrt K - 1/sqrt N)^2. *Far points.* The sum behind a point of rank i is
 between 0 and 1/i - 1/N, so that a match has value - A between 1/N and 1/i <= 1/(K+1), and any other
 point between -(1/(K+1) - 1/N) and 0. Means lie within the same limits.
 
@@ -97,7 +97,7 @@ class Truncation:
         cls, sizes: NDArray[np.int64], k: int, kept: int, *, excess: float, empty: float,
         left_out: int = 0,
     ) -> Truncation:  # fmt: skip
-        """The numbers for these class sizes; `excess` is H_k - 1, `empty` 1/C; jia2019 has 0 for both.
+        """The numbers for class sizes; `excess` is H_k - 1, `empty` 1/C; jia2019 has 0 for both.
 
         Validation points leave out this many of their own class: one if they are points themselves.
         """

@@ -73,7 +73,7 @@ class Subsets(Block):
     seed: int
 
     def masks(self) -> Iterator[Flags]:
-        """Yield subsets; number 1 is the complement of number 0, so every point is in and out once."""
+        """Yield subsets; 1 is the complement of 0, so that every point is in and out once."""
         for number in range(self.low, self.high):
             part, place = divmod(number, DRAWN)
             if number == self.low or place == 0:

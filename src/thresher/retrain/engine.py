@@ -51,7 +51,7 @@ class Journal:
 
 @dataclass
 class Memory:
-    """The results of coalitions that are likely to repeat: very small, very large, of few points."""
+    """The results of coalitions that may well repeat: very small, very large, of few points."""
 
     points: int
     known: dict[bytes, tuple[float, bool]] = field(default_factory=dict)

@@ -127,7 +127,7 @@ class Solution:
         return Solution(self.present, self.weights.copy(), self.factor.copy(), self.known)
 
     def moved_to(self, present: Integers, columns: int) -> Solution:
-        """This solution if it has these classes; otherwise one at zero."""
+        """Return this solution if it has these classes; otherwise one at zero."""
         if self.known and np.array_equal(present, self.present):
             return self
         rows = 1 if len(present) == 2 else len(present)
