@@ -27,9 +27,9 @@ sum over M. If K >= 1/error then bound < error.
 Proof. *Kept points.* Only R is replaced, which enters all of them alike. R is largest if the S
 matches come first, 1/K - 1/(K+S), and least if they come last, 1/(N-S) - 1/N. With u = K + S, and
 with u = N - S, both distances to S / (K N) are 1/K + 1/N - 1/u - u/(K N), which is largest at
-u = sqrt(K N), where it is (1/sqrt K - 1/sqrt N)^2. *Far points.* The sum behind a point of rank i is
-between 0 and 1/i - 1/N, so that a match has value - A between 1/N and 1/i <= 1/(K+1), and any other
-point between -(1/(K+1) - 1/N) and 0. Means lie within the same limits.
+u = sqrt(K N), where it is (1/sqrt K - 1/sqrt N)^2. *Far points.* The sum behind a point of rank i
+is between 0 and 1/i - 1/N, so that a match has value - A between 1/N and 1/i <= 1/(K+1), and any
+other point between -(1/(K+1) - 1/N) and 0. Means lie within the same limits.
 
 What else holds: values still add up to the utility of all points minus that of none, because those
 of every order do, and the k <= K nearest points are known. Among the kept points of one validation
