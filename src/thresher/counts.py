@@ -70,7 +70,7 @@ class NeighborCounts:
         rows for each ring.
     bounds
         As in `tknn_shapley`, but the default is the range of `y_val`, extended by its width on both
-        sides. Needed where there is no validation set.
+        sides. Required if there is no validation set.
 
     Notes
     -----

@@ -1,8 +1,8 @@
 """The exceptions and warnings of this library.
 
 ThresherError
-├── InputError   (also a ValueError)    what was handed in cannot be used
-│   └── UndecidedError                  it can be used in two ways: an argument has to say which
+├── InputError   (also a ValueError)    an argument cannot be used
+│   └── UndecidedError                  it has two meanings: another argument has to decide
 ├── BudgetError                         a private release does not fit its ledger
 └── ExtraError   (also an ImportError)  an optional dependency is missing
 
@@ -14,9 +14,9 @@ ThresherWarning (a UserWarning)
 └── TwinWarning                         a validation row is also a training row
 
 Messages may quote files and arguments. They are read on terminals and in logs, so `plain_text`
-makes one line of each that has no control characters and is not too long. A message names an
-argument by `option`: Python reads `radius=0.5` where the command reads `--radius 0.5`. Where the
-two have other words for a thing, it has `either`.
+turns each into one line without control characters that is not too long. A message names an
+argument by `option`, which Python shows as `radius=0.5`, and the command as `--radius 0.5`. If the
+two use different words, the message has `either`.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def payout(
         gets only the floor. "point" counts negative points as 0, so that splitting good rows from
         poor ones gains nothing; it needs a `Valuation` of points.
     rows
-        The rows of a `Valuation`'s points, as numbers on one scale. The statement then tells the
+        The rows of a `Valuation`'s points, as numbers on one scale. Then the statement shows the
         operator which owners have rows in common.
     within
         The Euclidean distance up to which such rows count as close; it needs `rows`.

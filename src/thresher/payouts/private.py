@@ -68,8 +68,8 @@ class PrivatePayout:
         owners with negative values are as rare as the public rows suggest. For the basis "gains" it
         is an upper bound.
     ceiling
-        Public: the most that all pay may come to in cents, apart from noise, whoever owns the wrong
-        labels. For the basis "gains" it is the pot.
+        Public: the most that all pay may come to in cents, apart from noise, no matter who owns the
+        wrong labels. For the basis "gains", it is the pot.
     paid_low, paid_high
         Public: as far as the release shows, the total pay is between these amounts, in cents. The
         low end is right if no owner has a negative value, and the high end if wrong labels belong
@@ -182,10 +182,10 @@ def private_payout(
         rest may follow after a later release.
     basis
         What the rate divides the pot by. "gains" is what the release predicts for correct labels
-        alone. Then pay stays below the pot, apart from noise, whoever owns the wrong labels, and
-        the reserve is large. "total" subtracts what wrong labels cost. Then pay comes close to the
-        pot if few owners have negative values. Otherwise it exceeds the pot, because those owners
-        do not pay in. All pay may come to `ceiling`, so have that much available.
+        alone. Then pay stays below the pot, apart from noise, no matter who owns the wrong labels,
+        and the reserve is large. "total" subtracts what wrong labels cost. Then pay comes close to
+        the pot if few owners have negative values. Otherwise it exceeds the pot, because those
+        owners do not pay in. All pay may come to `ceiling`, so have that much available.
     players
         "points" pays the sum of an owner's points. "owners" pays by the game among owners, and
         assumes that all other owners are alike. It is an approximation; see docs/payouts.md. It
