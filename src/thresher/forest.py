@@ -196,9 +196,9 @@ def forest_shapley(
     `leaf_shapley` defines the utility. Folds are drawn up to ten times, and the trees are divided
     among these draws. For each fold, at most 20,000 points outside it decide the structure of its
     trees: those with the smallest hashes of their features, so order and partitions do not matter.
-    All points of the fold fill them. Growing the trees takes most of the time. Values take O(N
-    trees depth), and memory for one tree at a time; in parts and on Dask, for the class counts of
-    all leaves, or for their sums of targets.
+    All points of the fold fill them. Growing the trees takes most of the time. Values take
+    O(N trees depth) time, and memory for one tree at a time. In parts and on Dask, they take memory
+    for the class counts of all leaves, or for their sums of targets.
 
     Examples
     --------

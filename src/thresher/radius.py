@@ -113,8 +113,8 @@ def suggest_radius(
 
     Notes
     -----
-    If n others are near, and m of them have the label, the score of a label is (C m - n) / sqrt(n +
-    1). It says how far they are from even odds, roughly in standard deviations. It is 0 if nobody
+    If n others are near, and m of them have the label, the score of a label is
+    (C m - n) / sqrt(n + 1). It says how far they are from even odds, roughly in standard deviations. It is 0 if nobody
     is near. At most 8 other labels of each point are tried. With a kernel, n and m are sums of
     weights, and n + 1 becomes the sum of their squares plus 1.
 

@@ -214,8 +214,7 @@ def gaussian_ceiling(mu: float) -> float:
 def ceiling(epsilon: float, delta: float) -> float:
     """The largest AUROC of any attack on an (epsilon, delta)-DP release.
 
-    It is the area below (0, delta), (p, 1 - p), (1 - delta, 1) with p = (1 - delta) / (1 +
-    e^epsilon).
+    The area below (0, delta), (p, 1 - p), (1 - delta, 1) with p = (1 - delta) / (1 + e^epsilon).
 
     Examples
     --------

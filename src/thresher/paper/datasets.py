@@ -210,8 +210,8 @@ def generate_2dplanes(count: int, *, seed: int) -> DataSet:
     """Generate rows of 2DPlanes from its definition (Breiman and others, 1984).
 
     x1 is -1 or 1, and the other nine columns are -1, 0 or 1, each equally likely. With e standard
-    normal, the target is 3 + 3 x2 + 2 x3 + x4 + e if x1 = 1, and otherwise -3 + 3 x5 + 2 x6 + x7 +
-    e. y is 1 if the target is below its mean.
+    normal, the target is 3 + 3 x2 + 2 x3 + x4 + e if x1 = 1, and otherwise
+    -3 + 3 x5 + 2 x6 + x7 + e. y is 1 if the target is below its mean.
 
     Examples
     --------

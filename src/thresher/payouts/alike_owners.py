@@ -2,8 +2,8 @@
 
 Exact values need the counts of every owner, but a private table has only totals. This module
 assumes that the others are alike: K owners with the same number of near points, mu, and the same
-share r' of them that carry the label. With n near points, a share r of them with the label, and x =
-n / mu, an owner adds n (r - r') / (n + j mu) to j > 0 others and r - 1/C to nobody, so that its
+share r' of them that carry the label. With n near points, a share r of them with the label, and
+x = n / mu, an owner adds n (r - r') / (n + j mu) to j > 0 others and r - 1/C to nobody, so that its
 Shapley value is
 
     ((r - 1/C) + (r - r') sum_{j=1..K} x / (x + j)) / (K + 1),   the sum = x (psi(x+K+1) - psi(x+1))

@@ -93,9 +93,9 @@ class LeafSetting(Setting):
 
     @property
     def plain_bound(self) -> int:
-        """The bound: for points one that none exceeds, for owners one that three of four keep.
+        """The usual bound: no point exceeds it, and three of four made-up owners do not.
 
-        Those owners are made up from rows of the validation set, so nothing private is used
+        Owners are made up from rows of the validation set, so nothing private is used
         (docs/privacy.md).
         """
         size = self.points_per_owner or 1

@@ -4,8 +4,8 @@ Every release is charged before its noise is drawn. Checking and charging are on
 crash can waste budget but cannot leak data: a charge without a release stays spent. Every operation
 reads and checks all entries before it uses any of them (`chain`).
 
-A charge fits if the new total is within the cap. This holds however the releases were chosen
-(`cap`).
+A charge fits if the new total is within the cap, even if each release was chosen after seeing the
+ones before (`cap`).
 """
 
 from __future__ import annotations

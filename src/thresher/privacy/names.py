@@ -20,7 +20,7 @@ INEXACT = np.longdouble, np.clongdouble  # but these round what they are compare
 def read_labels(name: str, labels: Any) -> RawLabels:
     """Labels as a sequence, None where one is masked or cannot be read.
 
-    Labels are refused only for reasons that would also apply to no labels of the same type.
+    Labels are refused only for reasons that would also apply to an empty list of the same type.
     """
     if isinstance(labels, np.ma.MaskedArray):
         return _unmasked(name, labels)
