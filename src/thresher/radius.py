@@ -114,9 +114,9 @@ def suggest_radius(
     Notes
     -----
     If n others are near, and m of them have the label, the score of a label is
-    (C m - n) / sqrt(n + 1). It says how far they are from even odds, roughly in standard deviations. It is 0 if nobody
-    is near. At most 8 other labels of each point are tried. With a kernel, n and m are sums of
-    weights, and n + 1 becomes the sum of their squares plus 1.
+    (C m - n) / sqrt(n + 1). It says how far they are from even odds, roughly in standard
+    deviations. It is 0 if nobody is near. At most 8 other labels of each point are tried. With a
+    kernel, n and m are sums of weights, and n + 1 becomes the sum of their squares plus 1.
 
     The AUROC of a few hundred points is rough. So the suggestion is not the best radius, but the
     candidate nearest to a weighted geometric mean of all candidates. The weight of a radius is the

@@ -6,9 +6,9 @@ The objective, with x a row (its last entry 1 where there is an intercept), is t
 
 where intercepts are not penalized. With one row of weights, this is the logistic loss
 log(1 + exp(-s x.w)), with s = 1 for the second of two classes and -1 for the first. With one row
-per class, it is the softmax loss -log p_y. Adding the same number to the weights of all classes changes no
-probability. So at the minimum, the weights add up to zero (or may, for intercepts). Half the
-squares of their sums are added to the objective, which keeps the minimum in place and makes it
+per class, it is the softmax loss -log p_y. Adding the same number to the weights of all classes
+changes no probability. So at the minimum, the weights add up to zero (or may, for intercepts). Half
+the squares of their sums are added to the objective, which keeps the minimum in place and makes it
 unique.
 
 Tables are transposed here, one column per row of data, so that loops run along memory.

@@ -20,8 +20,8 @@ def add_values(
     Return how many of the nearest `consulted` points carry the validation point's label.
 
     The farthest point starts with `last_match` or `last_other`; then, going nearer,
-    value_r = value_{r+1} + steps[r] * (match_r - match_{r+1}). There are no branches, because the processor
-    would mispredict a branch on the match every other time.
+    value_r = value_{r+1} + steps[r] * (match_r - match_{r+1}). There are no branches, because
+    the processor would mispredict a branch on the match every other time.
     """
     n = keys.shape[0]
     low = U32(keys[n - 1])
