@@ -42,7 +42,7 @@ def lookup(table: str, name: str, method: str, step: float | None = None) -> Fig
 def read_k(task: str, name: str, k: float) -> Figure | None:
     """The printed figure of KNN-Shapley for k.
 
-    The columns of both ablation tables over K are printed in reverse: 16 - k heads that for k.
+    The columns of both ablation tables over K are printed in reverse: the header 16 - k means k.
     """
     return lookup(f"k-{task}", name, "knn", 16 - k)
 
