@@ -135,7 +135,7 @@ def test_with_too_many_killed_the_round_fails_and_says_so(processes):
         close_step_without(server, {0, 1})
         assert ends(silos) == [-9, -9, 1, 1, 1]
     assert (
-        "3 of 5 silos were left (upload), 4 are needed; nobody has learned a sum"
+        "3 of 5 silos were left (upload), but 4 are needed; nobody has learned a sum"
         in coordinator.failure
     )
     assert coordinator.result is None

@@ -305,7 +305,7 @@ for call in (lambda: live.remove(0), lambda: live.ids, lambda: live.counts, live
     try:
         call()
     except th.InputError as error:
-        assert "because an update broke off: use LiveCounts.open" in str(error), error
+        assert "because an update was interrupted: use LiveCounts.open" in str(error), error
     else:
         sys.exit("went on")
 live.close()
@@ -338,7 +338,7 @@ def test_an_interrupted_update_is_no_half_update(public, tmp_path, monkeypatch):
     monkeypatch.setattr(live._points, "append", interrupted)
     with pytest.raises(KeyboardInterrupt):
         live.add("half", [1.0, 2.0, 1.0], 1)
-    with pytest.raises(th.InputError, match="broke off"):
+    with pytest.raises(th.InputError, match="was interrupted"):
         live.relabel("p0", 1)
     live.close()
     with th.LiveCounts.open(tmp_path / "s") as live:

@@ -373,5 +373,5 @@ def test_what_cannot_be_paid_by_is_refused(release):
         th.private_payout(release, pot=1.5)
     with pytest.raises(th.InputError, match="owner 99 has no points"):
         th.private_payout(release, pot=POT).line(99)
-    with pytest.raises(th.InputError, match="values must be exact: pay a private release by"):
+    with pytest.raises(th.InputError, match="values must be exact: pay a private release with"):
         th.payout(release, pot=POT)

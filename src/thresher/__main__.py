@@ -1,4 +1,4 @@
-"""The command `thresher`, or `python -m thresher`; it answers Ctrl-C from the first moment on."""
+"""The command `thresher`, or `python -m thresher`, which reacts to Ctrl-C from the start."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 class Closed(io.TextIOBase):
-    """Standard output where the caller has closed it."""
+    """A stand-in for standard output if the caller has closed it."""
 
     def write(self, _: str, /) -> int:
-        """Refuse."""
+        """Raise, because there is nowhere to write to."""
         raise OSError(errno.EBADF, "standard output is closed")
 
 
 def main() -> None:
-    """Run the command; an interruption while it is imported is one line and an exit code, too."""
+    """Run the command; even an interruption during its import gives one line and an exit code."""
     heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         if heeded:  # else whoever started it wants it ignored
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
-    """Send Ctrl-C once more where Python had to ignore it, as in callbacks of imports."""
+    """Send Ctrl-C once more if Python had to ignore it, as in callbacks of imports."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
@@ -56,13 +56,13 @@ def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _leave(number: int, *_: object) -> None:
-    """End at once: nothing was begun, or nothing is left to do."""
+    """Exit at once: nothing was begun, or nothing is left to do."""
     os.write(2, b"thresher: interrupted; no file was left half written\n")
     os._exit(INTERRUPTED if number == signal.SIGINT else TERMINATED)
 
 
 def _open_streams() -> None:
-    """Take the places of closed standard streams, which the next file would get otherwise."""
+    """Fill the places of closed standard streams, which the next opened file would get."""
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(handle)

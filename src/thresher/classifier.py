@@ -1,4 +1,4 @@
-"""TKNNClassifier: label shares among the points within a radius, as a scikit-learn classifier."""
+"""`TKNNClassifier`: label shares among the points within a radius, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _check_rounded(given: Any, found: NDArray[Any]) -> None:
-    """Refuse integers that no float holds, which scikit-learn rounds in silence."""
+    """Raise for integers that no float can hold, because scikit-learn rounds them silently."""
     if float(np.abs(found).max()) >= MAX_INTEGER:
         check_features("X", given)

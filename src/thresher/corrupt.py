@@ -1,4 +1,4 @@
-"""Seeded corruptions that say what they did: for trying out whether a valuation finds them."""
+"""Seeded corruptions that report what they changed, to test whether a valuation finds them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thresher.inputs.labels import check_labels, class_list, label_array
 
 
 def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> tuple[Array, Flags]:
-    """The labels with a share of them replaced by other classes, and the mask of those rows.
+    """Replace a share of the labels by other classes; return the labels and the mask of those rows.
 
     Parameters
     ----------
@@ -24,7 +24,8 @@ def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> t
     seed
         The same seed flips the same labels to the same classes.
     classes
-        All classes. The default is those that occur. The new label is drawn evenly from the others.
+        All classes. The default is those that occur. Each other class is equally likely to be the
+        new label.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> t
 def add_feature_noise(
     X: Any, *, fraction: float, seed: int, scale: float = 1.0
 ) -> tuple[Array, Flags]:
-    """The rows with normal noise added to a share of them, and the mask of those rows.
+    """Add normal noise to a share of the rows; return the rows and the mask of those changed.
 
     The standard deviation of the noise in a column is `scale` times the column's L2 norm over all
     rows. With `scale` 1 this is the noise behind the published tables of noisy-feature detection.

@@ -1,4 +1,4 @@
-"""NeighborCounts: the few integers per cell through which everything passes."""
+"""`NeighborCounts`: a few integers for each cell, from which prices and values follow."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class NeighborCounts:
         rows for each ring.
     bounds
         As in `tknn_shapley`, but the default is the range of `y_val`, extended by its width on both
-        sides. Needed where there is no validation set.
+        sides. Required if there is no validation set.
 
     Notes
     -----
@@ -128,7 +128,7 @@ class NeighborCounts:
 
     @property
     def side(self) -> PublicSide:
-        """The public side: who judges, and what near means."""
+        """The public side: the validation set or forest, and what near means."""
         return self._side
 
     @property
@@ -185,7 +185,7 @@ class NeighborCounts:
         return {**self.__dict__, "_mover": None}
 
     def __len__(self) -> int:
-        """The number of points counted."""
+        """The number of counted points."""
         return self._points
 
     def __repr__(self) -> str:
@@ -227,14 +227,14 @@ class NeighborCounts:
         return self.move(leave=leave, enter=dataclasses.replace(leave, codes=codes))
 
     def warn_of_twins(self, points: SidePoints, *, stacklevel: int) -> None:
-        """Warn of validation rows that are exact copies of these points."""
+        """Warn about validation rows that are exact copies of these points."""
         twins = int(self._side.twins(points).sum())
         tell_of_twins(twins, len(self._side), stacklevel=stacklevel + 1)
 
     def move(
         self, *, leave: SidePoints | None = None, enter: SidePoints | None = None
     ) -> NeighborCounts:
-        """Count checked points out and others in, all of them or none; returns itself."""
+        """Count some checked points out and others in, all of them or none; returns itself."""
         entering = None if enter is None else self._count(enter)
         if leave is not None:
             counts, prints = self._count(leave)
@@ -248,9 +248,9 @@ class NeighborCounts:
         return self
 
     def move_row(self, row: Floats, leave: int, enter: int, *, twins: bool = True) -> bool:
-        """Count one row out of class `leave` and into class `enter`, where -1 is none.
+        """Count one row out of class `leave` and into class `enter`; -1 stands for no class.
 
-        False, and nothing changes, where a table of one row would be refused or warned of.
+        Return False and change nothing if a table of one row would be refused or cause a warning.
         """
         if self._mover is None:
             self._mover = self._side.mover()
@@ -274,7 +274,7 @@ class NeighborCounts:
         return True
 
     def _moved(self, X: object, *, leave: object = NOTHING, enter: object = NOTHING) -> bool:
-        """Whether X is one row in the plainest form, now counted; else nothing has changed."""
+        """Count X if it is one row in the simplest form; else return False and change nothing."""
         row = self._side.plain_row(X)
         if row is None or X.ndim == 1:  # type: ignore[attr-defined]
             return False
@@ -287,7 +287,7 @@ class NeighborCounts:
         return self.move_row(row, *codes, twins=leave is NOTHING)
 
     def _take_out(self, prints: LongWords, done: str) -> None:
-        """Forget these fingerprints, or raise if one is not there, or not as often."""
+        """Remove these fingerprints; raise if one is missing, or was counted fewer times."""
         present = self._settled()
         leaving = Counter(prints.tolist())
         unknown = {key for key, times in leaving.items() if present[key] < times}
@@ -324,7 +324,7 @@ class NeighborCounts:
         return self
 
     def price_list(self, semivalue: Semivalue = "shapley") -> PriceList:
-        """The prices that follow from the counts; see `tknn_shapley` for the semivalues."""
+        """Compute prices from the counts; see `tknn_shapley` for the semivalues."""
         return PriceList.over(self._side, self._counts, semivalue)
 
     def utility(self) -> float:
@@ -342,7 +342,7 @@ class NeighborCounts:
         return counts, side.prints(points.rows, points.codes.astype(np.int64))
 
     def _settled(self) -> Counter[int]:
-        """The fingerprints of all points counted, and how often each was."""
+        """The fingerprints of all counted points, and how often each was counted."""
         for prints in self._arrived:
             self._present.update(prints.tolist())
         self._arrived.clear()
@@ -350,7 +350,7 @@ class NeighborCounts:
 
     @classmethod
     def over(cls, side: PublicSide) -> NeighborCounts:
-        """Counts without points, over a public side that was checked before."""
+        """Counts without points, for a public side that was checked before."""
         counts = cls.__new__(cls)
         counts._start(side)
         return counts

@@ -1,8 +1,8 @@
-"""Temporary files and folders beside a result, and those that killed processes left behind.
+"""Temporary files and folders next to a result, and those that killed processes left behind.
 
-A process that is killed cannot remove its drafts, so the next one that writes to the same folder
-does. A draft is locked for as long as its owner lives. Only drafts that can be locked are removed:
-their owner is gone. On a file system whose locks do not work nothing is removed.
+A killed process cannot remove its drafts, so the next process that writes to the same folder does.
+A draft is locked as long as its owner lives. Only drafts that can be locked are removed, because
+their owner is gone. On a file system whose locks do not work, nothing is removed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _swept = set[Path]()
 
 
 def draft_file(folder: Path) -> AbstractContextManager[Path]:
-    """An empty temporary file in a folder, removed in the end unless it was renamed."""
+    """An empty temporary file in a folder, removed at the end unless it was renamed."""
     return _draft(folder, directory=False)
 
 
 def draft_folder(folder: Path) -> AbstractContextManager[Path]:
-    """An empty temporary folder in a folder, removed in the end with all that is in it."""
+    """An empty temporary folder in a folder, removed at the end with everything in it."""
     return _draft(folder, directory=True)
 
 
@@ -53,7 +53,7 @@ def _draft(folder: Path, *, directory: bool) -> Iterator[Path]:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove the drafts of this user in a folder whose owners are gone."""
+    """Remove this user's drafts in a folder if their owners are gone."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             named = NAME.fullmatch(entry.name)
@@ -63,7 +63,7 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _locked(folder: Path, *, directory: bool) -> tuple[int | None, Path]:
-    """A new draft and the handle that locks it; drafts that were abandoned beside it are gone."""
+    """Create a draft and the handle that locks it, and remove abandoned drafts next to it."""
     while True:
         handle, path = _made(folder, directory=directory)
         if handle is None:
@@ -100,7 +100,7 @@ def _host() -> str:
 
 
 def _locks_work(path: Path) -> bool:
-    """Whether a draft that is locked cannot be locked again."""
+    """Whether locks work: a locked draft cannot be locked again."""
     with contextlib.suppress(OSError), _opened(path) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,7 +110,7 @@ def _locks_work(path: Path) -> bool:
 
 
 def _is_ours(entry: os.DirEntry[str], host: str) -> bool:
-    """Whether a draft is this user's, and of this machine or untouched for a day."""
+    """Whether a draft is this user's, and either from this machine or untouched for a day."""
     about = entry.stat(follow_symlinks=False)
     plain = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
     near = host == _host() or time.time() - about.st_mtime > DAY

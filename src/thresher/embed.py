@@ -1,4 +1,4 @@
-"""Texts and images as rows of numbers, by a public model that the user has; .npz files of them."""
+"""Embed texts and images as rows of numbers with a public model, and write them to .npz files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CENTER, SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # red, green, blu
 
 
 def embed_texts(texts: Sequence[str], *, model: str = TEXT_MODEL, progress: bool = False) -> Rows:
-    """One row for each text, by a model of sentence-transformers.
+    """One row of numbers for each text, from a model of sentence-transformers.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def embed_texts(texts: Sequence[str], *, model: str = TEXT_MODEL, progress: bool
 
 
 def check_texts(name: str, texts: object) -> list[str]:
-    """`texts` as a list of strings; an error names the first row that is none."""
+    """`texts` as a list of strings; an error names the first row that is not a string."""
     if isinstance(texts, str | bytes) or not hasattr(texts, "__iter__"):
         raise InputError(f"{name} must be a list of strings, got {type(texts).__name__}")
     found = list(texts)
@@ -105,7 +105,7 @@ def embed_images(images: Any, *, model: str = IMAGE_MODEL, progress: bool = Fals
 
 
 def check_images(name: str, images: object) -> Bytes:
-    """`images` as an array of gray or colored images."""
+    """`images` as an array of gray or colored images; raise if they are not."""
     array: Array = np.asarray(images)
     shaped = array.ndim == 3 or (array.ndim == 4 and array.shape[3] == 3)
     if array.dtype != np.uint8 or not shaped or not array.size:
@@ -139,7 +139,7 @@ def _batch(torch: Any, pixels: Bytes) -> Any:
 
 
 def leading_components(X: Any, X_val: Any, count: int) -> tuple[Rows, Rows]:
-    """X and X_val on the `count` leading principal components of X, the largest variance first.
+    """Project X and X_val on the `count` leading principal components of X, largest variance first.
 
     X_val is shifted and rotated in the same way, and does not influence the components. These are
     eigenvectors of the covariance of X, in float64; the largest entry of each is positive. For n
@@ -157,7 +157,7 @@ def leading_components(X: Any, X_val: Any, count: int) -> tuple[Rows, Rows]:
 
 
 def project_on_components(points: Array, validation: Array, count: int) -> tuple[Rows, Rows]:
-    """The same for rows and a count that were checked."""
+    """`leading_components` for rows and a count that were checked."""
     mean = points.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((len(mean), len(mean)))
     for lo in range(0, len(points), CHUNK):
@@ -174,7 +174,7 @@ def project_on_components(points: Array, validation: Array, count: int) -> tuple
 
 
 def check_components(name: str, count: object, rows: int, width: int) -> int:
-    """`count` as an int, if so many rows of this width have as many components."""
+    """`count` as an int; raise if this many rows of this width have fewer components."""
     found, most = check_count(name, count), min(rows - 1, width)
     if found > most:
         raise InputError(f"{name} must be <= {most} for {rows} rows of width {width}, got {found}")
@@ -194,11 +194,11 @@ def write_embedded(
     path: str | Path, X: Any, y: Any, X_val: Any, y_val: Any, about: Mapping[str, Any],
     *, force: bool = False,
 ) -> None:  # fmt: skip
-    """Write rows and labels as an .npz file: whole or not at all, and without pickles.
+    """Write rows and labels as an .npz file, completely or not at all, and without pickles.
 
     Its arrays are X and X_val (float32), y and y_val (integers), `about` (how the rows were made,
-    as JSON) and, where labels are no integers, `classes`: the labels behind 0, 1 and so on. A file
-    that is there is replaced by `force` only.
+    as JSON) and, if labels are not integers, `classes`: the labels behind 0, 1 and so on. An
+    existing file is replaced only with `force`.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def write_embedded(
 
 
 def check_target(path: str | Path, *, force: bool = False) -> None:
-    """Raise unless an .npz file can be written there; replacing one takes `force`."""
+    """Raise unless an .npz file can be written there; replacing an existing file takes `force`."""
     if not str(path).endswith(".npz"):
         raise InputError(f"the file to write must end in .npz, got {str(path)!r}")
     check_free(Path(path), force=force)

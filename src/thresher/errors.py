@@ -1,8 +1,8 @@
 """The exceptions and warnings of this library.
 
 ThresherError
-├── InputError   (also a ValueError)    what was handed in cannot be used
-│   └── UndecidedError                  it can be used in two ways: an argument has to say which
+├── InputError   (also a ValueError)    an argument cannot be used
+│   └── UndecidedError                  it has two meanings: another argument has to decide
 ├── BudgetError                         a private release does not fit its ledger
 └── ExtraError   (also an ImportError)  an optional dependency is missing
 
@@ -14,9 +14,9 @@ ThresherWarning (a UserWarning)
 └── TwinWarning                         a validation row is also a training row
 
 Messages may quote files and arguments. They are read on terminals and in logs, so `plain_text`
-makes one line of each that has no control characters and is not too long. A message names an
-argument by `option`: Python reads `radius=0.5` where the command reads `--radius 0.5`. Where the
-two have other words for a thing, it has `either`.
+turns each into one line without control characters that is not too long. A message names an
+argument by `option`, which Python shows as `radius=0.5`, and the command as `--radius 0.5`. If the
+two use different words, the message has `either`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONG_QUOTES = re.compile(  # between quotes, or without a space
 
 
 def shortened(text: str, most: int = LONGEST_QUOTE) -> str:
-    """`text`, cut where it has more than `most` characters; then it says how many there are.
+    """`text`, cut off after `most` characters, with a note of how many characters it has.
 
     Examples
     --------
@@ -52,10 +52,10 @@ def shortened(text: str, most: int = LONGEST_QUOTE) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""`text` as one line for a terminal: control characters escaped, long quotes cut.
+    r"""`text` as one line for a terminal, with control characters escaped and long quotes cut.
 
-    Escaped are all characters that `repr` escapes, such as line ends, terminal commands and marks
-    that turn the direction of writing around.
+    All characters that `repr` escapes are escaped, such as line ends, terminal commands and marks
+    that reverse the direction of writing.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def option(name: str, value: object = None) -> str:
 
 
 def either(python: str, command: str) -> str:
-    """Words of a message that Python shows, and those that the command shows instead.
+    """Alternative words in a message: one for Python, and one for the command.
 
     Examples
     --------
@@ -106,12 +106,12 @@ def either(python: str, command: str) -> str:
 
 
 def in_python(message: str) -> str:
-    """A message with its options as arguments of Python."""
+    """A message with its options written as Python arguments."""
     return NAMED.sub(lambda found: _argument(*found.groups()), EITHER.sub(r"\1", message))
 
 
 def in_options(message: str) -> str:
-    """A message with its options as the command has them."""
+    """A message with its options written as options of the command."""
     return NAMED.sub(lambda found: _switch(*found.groups()), EITHER.sub(r"\2", message))
 
 
@@ -133,13 +133,13 @@ def _switch(name: str, value: str | None) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """What an error or a warning of ours says, with its options, to be said within another."""
+    """The text of one of our errors or warnings, with its options, for use within another."""
     one_line = isinstance(error, _OneLine) and len(error.args) == 1
     return str(error.args[0]) if one_line else str(error)
 
 
 class _OneLine(Exception):  # noqa: N818
-    """What prints its message as `plain_text`."""
+    """A base for errors and warnings that print their message as `plain_text`."""
 
     def __str__(self) -> str:
         return plain_text(in_python(super().__str__()))
@@ -160,7 +160,7 @@ class ThresherError(_OneLine):
 
 
 class InputError(ThresherError, ValueError):
-    """An argument cannot be used; the message says which, why, and the way out.
+    """An argument cannot be used; the message says which one, why, and what to do.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class InputError(ThresherError, ValueError):
 
 
 class UndecidedError(InputError):
-    """What is wanted cannot be told from the input; the message names the argument that says it."""
+    """The input can be understood in two ways; the message names the argument that decides."""
 
 
 class BudgetError(ThresherError):
@@ -292,7 +292,7 @@ class TwinWarning(ThresherWarning):
 
 @contextlib.contextmanager
 def printing() -> Iterator[TextIO]:
-    """Yield standard output; an error of the system names it."""
+    """Yield standard output; system errors name it."""
     try:
         yield sys.stdout
     except OSError as failed:

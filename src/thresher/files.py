@@ -1,4 +1,4 @@
-"""Files of results: written whole or not at all, read back exactly, refused if damaged."""
+"""Files of results: written completely or not at all, read back exactly, refused if damaged."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def write_whole(
     replace: bool = True,
     private: bool = False,
 ) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it: never half a file.
+    """Let `write` fill a temporary file next to `path`, and rename it, so it is never half written.
 
-    A file that is replaced keeps its permissions, and a link goes on pointing to it. Without
-    `replace` a file that is there is left alone, even if it came while this one was written. A
-    `private` file is for the eyes of its owner: others may not read it, whatever was there before.
+    A replaced file keeps its permissions, and links still point to it. Without `replace`, an
+    existing file is left alone, even if it appeared while this one was written. Only its owner can
+    read a `private` file, even if others could read the file that it replaces.
     """
     with writing(path) as target, draft_file(target.parent) as temporary:
         if target.exists() and not target.is_file():
@@ -76,7 +76,7 @@ def write_text(path: str | Path, text: str, *, replace: bool = True, private: bo
 
 
 def put(draft: Path, target: Path) -> None:
-    """Give a finished file its name; a `FileExistsError` where the name is taken."""
+    """Give a finished file its name; raise a `FileExistsError` if the name is taken."""
     try:
         target.hardlink_to(draft)
     except FileExistsError:
@@ -87,7 +87,7 @@ def put(draft: Path, target: Path) -> None:
 
 
 def check_writable(path: str | Path) -> None:
-    """Raise unless a file can be written there, found out by trying."""
+    """Raise unless a file can be written there, which is tried out."""
     with writing(path) as target:
         if target.is_dir():
             raise InputError(f"cannot write {path}: it is a folder")
@@ -98,7 +98,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
-    """Raise where a file cannot be written, or is there already, unless by `force`."""
+    """Raise if a file cannot be written, or if it exists and `force` is not given."""
     if path.exists() and not path.is_dir() and not force:
         same = any(each.exists() and path.samefile(each) for each in inputs)
         what = "is the input itself" if same else "already exists"
@@ -109,7 +109,7 @@ def check_free(path: Path, inputs: Iterable[Path] = (), *, force: bool = False) 
 
 
 def check_apart(path: Path, others: Iterable[Path]) -> None:
-    """Raise where a file to be written is also another one of those in use."""
+    """Raise if a file to be written is also used in another role."""
     for other in others:
         if resolved(path) == resolved(other):
             raise InputError(
@@ -119,7 +119,7 @@ def check_apart(path: Path, others: Iterable[Path]) -> None:
 
 @contextlib.contextmanager
 def writing(path: str | Path) -> Iterator[Path]:
-    """Yield where a file is to be written; whatever the system refuses inside says so."""
+    """Yield while a file is being written; system errors inside name that file."""
     target = resolved(_path(path))
     try:
         if not target.parent.is_dir():
@@ -134,7 +134,7 @@ def writing(path: str | Path) -> Iterator[Path]:
 
 
 def resolved(path: Path) -> Path:
-    """A path from the root, without links."""
+    """The absolute path, without links."""
     try:
         return path.resolve()
     except FileNotFoundError:
@@ -144,14 +144,14 @@ def resolved(path: Path) -> Path:
 
 
 def why(refused: OSError) -> str:
-    """What the system says of a failure, in one line."""
+    """What the system says about a failure, in one line."""
     if refused.errno is not None:
         return os.strerror(refused.errno)
     return " ".join(str(refused).split()) or type(refused).__name__
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a change of names durable, where the system can; raise where the disk fails."""
+    """Make a change of names durable if the system can; raise if the disk fails."""
     try:
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -178,7 +178,7 @@ def _path(path: object) -> Path:
 
 @contextlib.contextmanager
 def reading(path: str | Path, kind: str, *, otherwise: str = "") -> Iterator[Path]:
-    """Yield the path of an existing file; whatever goes wrong inside says that it is no `kind`.
+    """Yield the path of an existing file; errors inside say that it does not hold a `kind`.
 
     `otherwise` is what to do if there is no such file.
     """
@@ -196,7 +196,7 @@ def reading(path: str | Path, kind: str, *, otherwise: str = "") -> Iterator[Pat
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; raise where the system does not say."""
+    """Whether there is such a file; raise if the system cannot say."""
     try:
         return path.is_file()
     except OSError as refused:
@@ -204,7 +204,7 @@ def is_file(path: Path) -> bool:
 
 
 def damaged(path: Path, what: str, broken: BaseException) -> InputError:
-    """An error that says `what` is wrong with a file, or that the system does not give it."""
+    """An error that says `what` is wrong with a file, or that the system cannot read it."""
     if isinstance(broken, OSError) and broken.errno not in {None, errno.EINVAL}:
         return InputError(f"cannot read {path}: {why(broken)}")
     if isinstance(broken, MemoryError):
@@ -214,7 +214,7 @@ def damaged(path: Path, what: str, broken: BaseException) -> InputError:
 
 
 def check_sealed(about: Any, wanted: str, *parts: bytes) -> None:
-    """Raise unless a description is of the format `wanted` and its seal is unbroken."""
+    """Raise unless a description has the format `wanted` and an intact seal."""
     if not isinstance(about, dict) or about.get("format") != wanted:
         raise InputError(f"its format is not {wanted}")
     if about.get("seal") != _seal(about, parts):
@@ -227,7 +227,7 @@ def sealed(about: Mapping[str, Any], *parts: bytes) -> dict[str, Any]:
 
 
 def sealed_stream(about: Mapping[str, Any], parts: Iterable[bytes]) -> dict[str, Any]:
-    """As `sealed`, for parts that come one after the other; how they are cut does not matter."""
+    """Like `sealed`, for parts that come one after the other; how they are cut does not matter."""
     return {**about, "seal": _seal(about, parts)}
 
 
@@ -242,7 +242,7 @@ def _seal(about: Mapping[str, Any], parts: Iterable[bytes]) -> str:
 def write_table(
     path: str | Path, columns: Mapping[str, Any], about: Mapping[str, Any], *, replace: bool = True
 ) -> None:
-    """Write `columns` as Parquet with `about` as JSON in the metadata."""
+    """Write `columns` as Parquet, with `about` as JSON in the metadata."""
     import pyarrow.parquet as pq
 
     table = arrow_table(columns).replace_schema_metadata({KEY: json.dumps(about).encode()})
@@ -250,7 +250,7 @@ def write_table(
 
 
 def arrow_table(columns: Mapping[str, Any]) -> Any:
-    """The columns as a table of Arrow; an error where it cannot hold their entries as they are."""
+    """The columns as an Arrow table; raise if it cannot hold their entries unchanged."""
     import pyarrow as pa
 
     for name, entries in columns.items():
@@ -293,7 +293,7 @@ def read_table(path: Path) -> tuple[dict[str, Any], Any]:
 
 @contextlib.contextmanager
 def open_parquet(path: Path, **options: Any) -> Iterator[Any]:
-    """A Parquet file whose footer agrees with itself: a damaged one tells of rows that are not."""
+    """A Parquet file whose footer is consistent; a damaged one may promise rows it lacks."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, **options) as file:
@@ -308,7 +308,7 @@ def open_parquet(path: Path, **options: Any) -> Iterator[Any]:
 
 
 def portable(what: str, entries: Iterable[Hashable]) -> list[Any]:
-    """Labels or owners as a file can hold them and give them back equal; else an error.
+    """Labels or owners in a form that a file returns unchanged; raise if there is none.
 
     Examples
     --------
@@ -331,7 +331,7 @@ def portable(what: str, entries: Iterable[Hashable]) -> list[Any]:
 
 
 def portable_column(what: str, entries: Iterable[Hashable]) -> list[Any]:
-    """As `portable`, for entries that are a column of a file, and so of one type."""
+    """Like `portable`, for entries of one column of a file, which must have one type."""
     found = portable(what, entries)
     kinds = sorted({type(entry).__name__ for entry in found})
     if len(kinds) > 1:
@@ -350,7 +350,7 @@ def portable_column(what: str, entries: Iterable[Hashable]) -> list[Any]:
 
 
 def _plain(entry: Any) -> Any:
-    """An entry as one of the plain types, where it equals one; else as it is."""
+    """An entry as one of the plain types if it equals one; otherwise unchanged."""
     if isinstance(entry, np.generic) and entry.dtype.kind not in "mM":
         return entry.item()
     for kind, plain in ((str, str.__str__), (int, int.__int__), (float, float.__float__)):

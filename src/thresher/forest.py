@@ -1,16 +1,16 @@
-"""leaf_shapley and forest_shapley: exact values for the soft vote of trees.
+"""`leaf_shapley` and `forest_shapley`: exact values for the soft vote of trees.
 
-Near = in the same leaf. A tree's vote for a label is its share among the coalition's members in
-the judge's leaf, 1/C where there is none. The vote of the forest is the mean over its trees. With
-the structure of the trees fixed that is a sum of threshold games, so that every semivalue is exact,
-from the class counts of leaves.
+Near means in the same leaf. A tree's vote for a label is its share among the coalition's members in
+the judge's leaf, or 1/C if there are none. The vote of the forest is the mean over its trees. If
+the structure of the trees is fixed, that is a sum of threshold games. So every semivalue follows
+exactly from the class counts of leaves.
 
 For a coalition S of the points, judges j with labels y_j, and the trees T_j that judge j uses,
 
     U(S) = sum_j mean_{t in T_j} share of y_j among the members of S that are in leaf_t(j),
 
-where a point that is a judge is left out of its own game. Validation points use all trees. Points
-use, and are in, only the trees in which they are `unseen`.
+where a point that is also a judge is left out of its own game. Validation points use all trees.
+Points use, and are in, only the trees in which they are `unseen`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def leaf_shapley(
 def leaf_target_votes(
     leaves: Any, y: Any, leaves_val: Any, y_val: Any, unseen: Any, empty: Any
 ) -> tuple[Votes, Targets]:
-    """Points and judges with numbers in leaves that are known, and their targets, checked."""
+    """Check points and judges with numbers in known leaves, and their targets."""
     check_both(leaves_val, y_val, "leaves_val")
     targets = Targets.check(y, y_val, empty)
     points, judges = targets.as_classes(judged=leaves_val is not None)
@@ -123,7 +123,7 @@ def leaf_target_votes(
 
 
 def check_no_empty(empty: Any) -> None:
-    """Refuse a prediction for no points, which classes do not need."""
+    """Raise if a prediction for no points is given, which classes do not need."""
     if empty is not None:
         raise InputError(
             "empty needs task='regression': for classes, the utility is 1/C where no point is near"
@@ -193,12 +193,12 @@ def forest_shapley(
 
     Notes
     -----
-    `leaf_shapley` defines the utility. Folds are drawn anew up to ten times, and the trees are
-    divided among these draws. For each fold, at most 20,000 points outside it decide the structure
-    of its trees: those with the smallest hashes of their features, so order and partitions do not
-    matter. All points of the fold fill them. Growing the trees takes most of the time. Values take
-    O(N trees depth), and memory for one tree at a time; in parts and on Dask, for the class counts
-    of all leaves, or for their sums of targets.
+    `leaf_shapley` defines the utility. Folds are drawn up to ten times, and the trees are divided
+    among these draws. For each fold, at most 20,000 points outside it decide the structure of its
+    trees: those with the smallest hashes of their features, so order and partitions do not matter.
+    All points of the fold fill them. Growing the trees takes most of the time. Values take
+    O(N trees depth) time, and memory for one tree at a time. In parts and on Dask, they take memory
+    for the class counts of all leaves, or for their sums of targets.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def target_votes(
     X: Any, X_val: Any, targets: Targets, forest: Any, settings: tuple[int, int, int],
     progress: bool,  # noqa: FBT001
 ) -> tuple[Votes, dict[str, Any]]:  # fmt: skip
-    """Points and judges in the leaves of a forest for numbers, which is grown first."""
+    """Grow a forest for numbers, and find points and judges in its leaves."""
     if not isinstance(forest, Forest):
         forest = grow_on_targets(X, targets.points, forest, settings, progress=progress)
     points, judges = targets.as_classes(judged=X_val is not None)
@@ -261,7 +261,7 @@ def forest_votes(
     X: Any, y: Any, X_val: Any, y_val: Any, *, forest: Any, trees: int, folds: int, seed: int,
     classes: Any, progress: bool,
 ) -> tuple[Votes, dict[str, Any]]:  # fmt: skip
-    """Points and judges in the leaves of a forest that is grown first, and what to say of it."""
+    """Grow a forest, and find points and judges in its leaves, with facts about the forest."""
     settings = check_growth(trees, folds, seed)
     check_both(X_val, y_val)
     if isinstance(forest, Forest):

@@ -1,4 +1,4 @@
-"""grow_forest: the structure of a forest, grown once and then fixed."""
+"""`grow_forest`: the structure of a forest, grown once and then fixed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def grow_forest(
     X: Any, y: Any, *, forest: Any = None, trees: int = 200, folds: int = 2, seed: int = 0,
     classes: Any = None, progress: bool = False, task: str = CLASSES,
 ) -> Forest:  # fmt: skip
-    """The structure of a random forest, for `forest_shapley`, `NeighborCounts` and `LiveCounts`.
+    """Grow the structure of a forest for `forest_shapley`, `NeighborCounts` and `LiveCounts`.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def grow_on_targets(
     X: Any, targets: Floats, forest: Any, settings: tuple[int, int, int], *,
     progress: bool = False,
 ) -> Forest:  # fmt: skip
-    """The structure grown from rows with targets."""
+    """Grow the structure from rows with targets."""
     columns = TreeColumns.of("X", X)
     features = columns.encode("X", X)
     if len(features) != len(targets):
@@ -85,7 +85,7 @@ def grow_targets(
     features: Features, targets: Floats, columns: TreeColumns, forest: Any,
     settings: tuple[int, int, int], *, progress: bool = False,
 ) -> Forest:  # fmt: skip
-    """The structure grown from rows of numbers with targets, or that of a fitted forest."""
+    """Grow the structure from rows of numbers with targets, or take that of a fitted forest."""
     if forest is None:
         from sklearn.ensemble import RandomForestRegressor
 
@@ -100,7 +100,7 @@ def grown_from(
     features: Features, columns: TreeColumns, y: Any, forest: Any, settings: tuple[int, int, int],
     classes: Any, *, progress: bool = False,
 ) -> Forest:  # fmt: skip
-    """The structure grown from rows of numbers, or that of a forest that is fitted already."""
+    """Grow the structure from rows of numbers, or take that of a fitted forest."""
     labels = check_labels("y", y, len(features))
     if is_fitted(forest):
         return Forest.as_fitted(forest, columns)
@@ -113,7 +113,7 @@ def grow_codes(
     features: Features, codes: Codes, classes: Classes, columns: TreeColumns, forest: Any,
     settings: tuple[int, int, int], *, progress: bool = False,
 ) -> Forest:  # fmt: skip
-    """The structure grown from rows of numbers with class codes."""
+    """Grow the structure from rows of numbers with class codes."""
     grown = grow(features, codes, forest, *settings, progress=progress)
     return replace(grown, columns=columns, classes=classes.labels)
 
@@ -121,7 +121,7 @@ def grow_codes(
 def check_growth(
     trees: object, folds: object, seed: object, forest: Any = None
 ) -> tuple[int, int, int]:
-    """How many trees and folds, and the seed; a `forest` that is known must have the same ones."""
+    """The numbers of trees and folds, and the seed; those of a known `forest` must be the same."""
     found = (
         check_count("trees", trees, most=MOST_TREES),
         check_count("folds", folds, least=2, most=MOST_TREES),
@@ -145,7 +145,7 @@ def check_growth(
 
 
 def check_regressor(forest: Any) -> None:
-    """Refuse a classifier, where targets are numbers."""
+    """Raise if the forest is a classifier although targets are numbers."""
     from sklearn.base import is_classifier
 
     if is_classifier(forest):
@@ -156,5 +156,5 @@ def check_regressor(forest: Any) -> None:
 
 
 def is_fitted(forest: Any) -> bool:
-    """Whether it is an estimator of scikit-learn's that was fitted."""
+    """Whether this is a fitted scikit-learn estimator."""
     return hasattr(forest, "classes_") or hasattr(forest, "estimators_")

@@ -1,7 +1,7 @@
-"""What the top of the library lends to the bottom, so that no import has to go up.
+"""Functions that upper layers lend to lower ones, so that lower layers never import upper ones.
 
-A result can write the page that shows it, though pages are made several layers above results. The
-root of the package, which may import everything, says how.
+A result can write the page that shows it, although pages are made several layers above results. The
+root of the package, which may import everything, provides the function.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _pages: list[Callable[..., None]] = []
 
 
 def lend_pages(write: Callable[..., None]) -> None:
-    """Let results write pages by this function."""
+    """Let results write pages with this function."""
     _pages[:] = [write]
 
 

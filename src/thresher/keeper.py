@@ -1,8 +1,7 @@
-"""Keeper: one SQLite file for what must survive a crash.
+"""`Keeper`: one SQLite file for data that must survive a crash.
 
-What was committed is there after a crash or a power cut; what was not committed is gone, whole.
-SQLite does not notice a flipped bit within an entry, so whoever keeps something here keeps a
-checksum with it.
+After a crash or a power cut, everything that was committed is there, and nothing else. SQLite does
+not notice a flipped bit within an entry, so users of this module store a checksum with each entry.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ class Keeper:
     Parameters
     ----------
     path
-        The file; it is made where it is not there.
+        The file, which is created if it does not exist.
     schema
-        Statements that make the tables of a new file.
+        Statements that create the tables of a new file.
     kind
         What the file is, such as "thresher.checkpoint/3". A file of another kind is refused.
     what
-        What messages call it, such as "checkpoint".
+        The name for the file in messages, such as "checkpoint".
     shared
         Let other processes read and write it, too; each then waits for its turn.
     log
@@ -54,8 +53,8 @@ class Keeper:
 
     Notes
     -----
-    SQLite takes a damaged log for one that ends early. So the number of commits is kept in the
-    file and, after each, in another file beside it: where commits are missing, the file is refused.
+    SQLite takes a damaged log for one that ends early. So the number of commits is kept in the file
+    and, after each commit, in another file next to it. If commits are missing, the file is refused.
 
     Examples
     --------
@@ -117,7 +116,7 @@ class Keeper:
 
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
-        """All that is done inside is committed at the end, or none of it."""
+        """Commit everything that is done inside at the end, or nothing."""
         self.begin()
         try:
             yield
@@ -128,12 +127,12 @@ class Keeper:
             raise
 
     def begin(self) -> None:
-        """Start a change, unless one is under way."""
+        """Start a change, unless one has been started."""
         if not self._file.in_transaction:
             self.do("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """Return when the change is on the disk."""
+        """Commit the change, and return when it is on the disk."""
         if self._commits is None:
             self.do("COMMIT")
             return
@@ -144,13 +143,13 @@ class Keeper:
             self._commits.write(number)
 
     def compact(self) -> None:
-        """Give space that is no longer used back to the disk."""
+        """Return space that is no longer used to the disk."""
         self.do("VACUUM")
         if self._commits is not None:
             self.do("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Let others have the file; what was not committed is gone."""
+        """Close the file, so that others can use it; what was not committed is lost."""
         if self._process != os.getpid():  # see `_leave_to_parent`
             return
         self._file.close()
@@ -203,7 +202,7 @@ class Keeper:
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
-        """Whatever SQLite refuses inside is an `InputError` that names the file."""
+        """Turn SQLite's errors into an `InputError` that names the file."""
         name = f"{self.what} {self.path}"
         try:
             yield
@@ -220,7 +219,7 @@ class Keeper:
 
 
 class _Commits:
-    """The number of commits, in a file of its own that is never ahead of them."""
+    """The number of commits, in a separate file that is never ahead of them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -245,9 +244,9 @@ _open_keepers = weakref.WeakSet[Keeper]()
 
 
 def _leave_to_parent() -> None:
-    """Never close, in a forked process, what its parent has open: SQLite would end the log.
+    """Keep connections of the parent open in a forked process: closing them would end the log.
 
-    One more reference keeps each connection even when Python frees everything at its end.
+    An extra reference keeps each connection even when Python frees everything as it exits.
     """
     for keeper in _open_keepers:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(keeper._file))

@@ -1,7 +1,7 @@
-"""KNN-Shapley, both utilities: the sorted sibling of count and price.
+"""KNN-Shapley with both utilities: values from sorted distances instead of counts.
 
-With the points sorted by distance to a validation point, match_i = 1 where the i-th carries its
-label, values follow from far to near by one recursion,
+Sort the points by distance to a validation point, and let match_i = 1 if the i-th point carries its
+label, and otherwise 0. Values follow from far to near by one recursion,
 
     value_N given,   value_i = value_{i+1} + step_i (match_i - match_{i+1})
 
@@ -11,7 +11,7 @@ label, values follow from far to near by one recursion,
 
 where H_K is the harmonic number and s the share of matches among the N - 1 others (no such term for
 N = 1). The printed soft-label theorem holds only for k <= N; with K = min(k, N) it holds for all.
-With an error allowed, only the nearest points are sorted: see `truncation`.
+If an error is allowed, only the nearest points are sorted: see `truncation`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PAIRS = 1 << 22  # distances that are held at a time, where targets are numbers
 
 
 def _check_for_classes(empty: Any, semivalue: Any) -> None:
-    """Refuse what is for numbers."""
+    """Raise if an argument for numbers is given."""
     if empty is not None:
         raise InputError("empty needs task='regression'")
     if not isinstance(semivalue, str) or semivalue != "shapley":
@@ -193,7 +193,7 @@ class Recursion:
 
     @classmethod
     def of(cls, sizes: NDArray[np.int64], k: int, utility: str, left_out: int = 0) -> Recursion:
-        """For so many points of each class, of which judges leave out one of theirs, or none."""
+        """The recursion for these class sizes; judges leave out this many of their own class."""
         n, classes = int(sizes.sum()) - left_out, len(sizes)
         sizes = np.maximum(sizes - left_out, 0)
         rank = np.arange(1, n, dtype=np.float64)
@@ -212,10 +212,11 @@ class Recursion:
 def _sum_over_validation(
     points: Points, validation: Validation, plan: Recursion, precision: str, advance: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Values in input order, and for each validation point the matches among its neighbors.
+    """Values in input order and, for each validation point, the matches among its neighbors.
 
-    The validation set is cut in jobs that depend on its size and N alone; each sums its own values,
-    and the sums are added in the order of the jobs: the same bits for any number of threads.
+    The validation set is cut into jobs that depend only on its size and N. Each job sums its own
+    values, and the sums are added in the order of the jobs. So the bits are the same for any number
+    of threads.
     """
     n, left_out = len(points), int(validation.mutual)
     total = np.zeros(n)
@@ -255,7 +256,7 @@ def _sum_over_validation(
 def _sum_of_nearest(
     points: Points, validation: Validation, plan: Truncation, k: int, precision: str, advance: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The same from the nearest points alone, added in the order of the validation points."""
+    """The same, but only from the nearest points, added in the order of the validation points."""
     total = np.zeros(len(points))
     far = np.zeros(len(plan.sizes))
     matches = np.zeros(len(validation), np.int64)
@@ -276,7 +277,7 @@ def knn_regression(
     X: Any, y: Any, X_val: Any, y_val: Any, *, k: int, metric: str, utility: str, owners: Any,
     mean: bool, progress: bool, empty: Any, semivalue: Semivalue = "shapley",
 ) -> Valuation:  # fmt: skip
-    """`knn_shapley` with numbers as targets."""
+    """`knn_shapley` for targets that are numbers."""
     if utility == "jia2019" and empty is not None:
         raise InputError("empty needs utility='mean': jia2019 has utility 0 for no points")
     given = 0.0 if utility == "jia2019" else empty
@@ -311,7 +312,7 @@ def knn_regression(
 
 
 def _orders(points: Points, validation: Validation) -> Iterator[NDArray[np.int64]]:
-    """For each judge the points by their distance, by the pair rule; equal ones by position."""
+    """For each judge, the points ordered by distance, by the pair rule; ties by position."""
     step = max(1, PAIRS // len(points))
     given = points.rows.table() if isinstance(points.rows, Distances) else np.zeros((0, 0))
     for lo, hi in cut(0, len(validation), step):

@@ -1,4 +1,4 @@
-"""Names of a package whose modules are imported when the names are first asked for."""
+"""Names of a package whose modules are imported when the names are first used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package; `homes` says which module has which name."""
+    """The `__getattr__` of a package; `homes` maps each name to its module."""
 
     def find(name: str) -> Any:
         if name not in homes:

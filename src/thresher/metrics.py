@@ -1,7 +1,7 @@
-"""Rows with their norms, and the numbers that turn a distance question into a dot product.
+"""Rows with their norms, and the numbers that turn a comparison of distances into a dot product.
 
-`measure` makes the one pass over a table that checks its numbers: a row with a NaN or infinite
-entry has such a norm, a zero row has norm zero, equal rows have equal norms.
+`measure` checks the numbers of a table in a single pass: a row with a NaN or infinite entry has
+such a norm, a zero row has norm zero, and equal rows have equal norms.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNIT = 2.0**-24  # half the distance from 1 to the next float32
 
 @dataclass(frozen=True)
 class Rows:
-    """A checked table, and the squared length of each row, seen from a `center` if it has one."""
+    """A checked table, and the squared length of each row, relative to a `center` if it has one."""
 
     array: Features
     squares: Floats
@@ -54,9 +54,9 @@ class Rows:
         return Rows(self.array[which], self.squares[which], self.center)
 
     def as_float32(self, lo: int, hi: int, scale: float | Floats) -> Array:
-        """Rows lo to hi from the center, times a number, in float32: a view where nothing changes.
+        """Rows lo to hi, minus the center, times a number, in float32: a view if nothing changes.
 
-        `scale` may have a number for each of all rows.
+        `scale` may also have one number for each row of the table.
         """
         part = self.array[lo:hi] if self.center is None else self.array[lo:hi] - self.center
         factors = scale[lo:hi, None] if isinstance(scale, np.ndarray) else scale
@@ -72,10 +72,10 @@ class Rows:
 def measure(
     name: str, array: Features, *, cosine: bool, zero_rows: bool = False, first: int = 0
 ) -> Rows:
-    """`array` with its squared norms, or an error that names the rows that cannot be used.
+    """`array` with its squared norms; raise an error that names the rows that cannot be used.
 
-    For the cosine metric rows without a direction are among them, unless `zero_rows` may pass.
-    Where the array is a part of a larger one, `first` is the number of its first row there.
+    For the cosine metric, these include rows without a direction, unless `zero_rows` are allowed.
+    If the array is a part of a larger one, `first` is the number of its first row there.
     """
     squares = squared_lengths(array)
     total = float(squares.sum())
@@ -87,9 +87,9 @@ def measure(
 
 
 def centered(points: Rows, validation: Rows) -> tuple[Rows, Rows]:
-    """Both seen from amid the validation points, where that makes most numbers much shorter.
+    """Both relative to the center of the validation points, if that makes most rows much shorter.
 
-    Distances are the same from everywhere, and a product tells more of them the shorter rows are.
+    A center does not change distances, and the shorter the rows are, the more exact a product is.
     """
     some = np.asarray(validation.array[:: -(-len(validation) // CENTER_ROWS)], np.float64)
     center = np.median(some, axis=0)
@@ -147,7 +147,7 @@ def _reject_zeros(
 
 @dataclass(frozen=True)
 class Score:
-    """How r = x.v - h(x) - t(v), whose sign says near or not, is computed in float32 for a block.
+    """How to compute r = x.v - h(x) - t(v), whose sign shows what is near, in float32 for a block.
 
     `numbers` are a, b, slack, reach, most and tiny of `kernels.masks`: h = a |x|^2 + b |x|, and r
     is wrong by at most slack * (reach * |x| + |h| + most) + tiny.
@@ -178,9 +178,10 @@ class Score:
     radius: float  # or one that takes in as much
 
     def at_edges(self, validation: Rows, metric: Metric, edges: Floats) -> tuple[Single, Single]:
-        """Levels and numbers for each of some smaller radii: one row per edge.
+        """Levels and numbers for several smaller radii: one row per edge.
 
-        All but b and t(v) is that of the radius, which allows for more than a smaller one asks.
+        Everything but b and t(v) is that of the full radius, which is more than enough for smaller
+        ones.
         """
         levels, numbers = (np.tile(each, (len(edges), 1)) for each in (self.level, self.numbers))
         if metric == "cosine":
@@ -198,7 +199,7 @@ def score(
 ) -> Score:  # fmt: skip
     """The `Score` of a block of validation points, for points of norm at most `longest`.
 
-    Where it is `only` for some of them, the others are computed as padding.
+    If it is `only` for some of them, the others are computed as padding.
     """
     which = slice(len(validation)) if only is None or len(only) == len(validation) else only
     V, norms = np.array(validation.array[which], np.float64), np.sqrt(validation.squares[which])
@@ -233,7 +234,7 @@ def score(
 
 @dataclass(frozen=True)
 class Scaled:
-    """Rows as a score wants them: what each is multiplied by, and its norm after that."""
+    """Rows in the form for a score: what each is multiplied by, and its norm after that."""
 
     rows: Rows
     scale: float
@@ -244,7 +245,7 @@ class Scaled:
 
     @classmethod
     def of(cls, rows: Rows, score: Score, metric: Metric) -> Scaled:
-        """For the cosine metric each row may be multiplied by what it likes: r keeps its sign."""
+        """Scale the rows; for cosine, any positive factor will do, because r keeps its sign."""
         longest, shortest = rows.largest_norm(), math.sqrt(float(rows.squares.min(initial=1.0)))
         farthest = min(score.farthest, longest)
         factors: float | Floats = score.scale
@@ -266,7 +267,7 @@ class Scaled:
         return cls(rows, score.scale, longest, farthest, factors, norms)
 
     def suits(self, score: Score) -> bool:
-        """Whether another score wants the same of these rows."""
+        """Whether another score needs these rows in the same form."""
         return (self.scale, self.farthest) == (score.scale, min(score.farthest, self.longest))
 
     def tile(self, lo: int, hi: int) -> Single:
@@ -275,9 +276,9 @@ class Scaled:
 
 
 def alike(validation: Rows, metric: Metric, radius: float) -> list[Integers]:
-    """Validation points whose numbers are of one size, so that float32 can tell them: most first.
+    """Validation points grouped by size, so that float32 can tell them apart: largest group first.
 
-    For the euclidean metric r is as exact as the longest of them and the radius allow.
+    For the euclidean metric, r is as exact as the longest of them and the radius allow.
     """
     if metric == "cosine" or not math.isfinite(radius):
         return [np.arange(len(validation))]
@@ -294,14 +295,14 @@ def alike(validation: Rows, metric: Metric, radius: float) -> list[Integers]:
 
 
 def power_of_two(largest: float) -> float:
-    """1 where float32 has room for squares of `largest`, else a power of two that makes room."""
+    """1 if float32 has room for squares of `largest`; otherwise a power of two that makes room."""
     if largest == 0.0 or 2.0**-30 <= largest <= 2.0**30:
         return 1.0
     return float(powers_of_two(np.array(largest)))
 
 
 def powers_of_two(largest: Floats) -> Floats:
-    """For each a power of two that brings it between 1/2 and 1; 1 for 0."""
+    """For each number, a power of two that brings it between 1/2 and 1; 1 for 0."""
     return np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -400, 400))
 
 

@@ -1,4 +1,4 @@
-"""The result where owners are the players: one value per owner."""
+"""The result if owners are the players: one value per owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""owner_shapley: the exact value of each owner, where the players of the game are the owners."""
+"""`owner_shapley`: the exact value of each owner in the game whose players are the owners."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def owner_shapley(
 def _in_leaves(
     X: Any, y: Any, X_val: Any, y_val: Any, forest: Forest, classes: Any
 ) -> tuple[SidePoints, PublicSide]:
-    """Points and judges, where near means in the same leaf."""
+    """Points and judges if near means in the same leaf."""
     side, labels = forest_side(forest, X_val, y_val, classes), check_labels("y", y)
     public = _listed("y_val", [] if y_val is None else y_val)
     side = side.with_classes(class_list(classes, labels, public), public)
@@ -158,7 +158,7 @@ def _problem(
     semivalue: Semivalue, forest: Forest | None, classes: Any, numbers: dict[str, Any] | None, *,
     mean: bool,
 ) -> Problem:  # fmt: skip
-    """What points are valued by that are read in parts."""
+    """The problem for points that are read in parts."""
     from thresher.passes.partitions import collected
 
     X_val, y_val = collected(X_val), collected(y_val)
@@ -174,7 +174,7 @@ def _problem(
 
 
 def _check_mixture(semivalue: Any) -> Semivalue:
-    """A semivalue that is a mixture over the chance that others are present."""
+    """Return the semivalue if it is a mixture over the chance that others are present."""
     if isinstance(semivalue, Calibrated):
         raise InputError(
             "semivalue=Calibrated values points, not owners. Use 'shapley', 'banzhaf', "

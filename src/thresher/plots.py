@@ -1,6 +1,6 @@
-"""Figures for those who work in Python, each drawn on a matplotlib axis, given or new.
+"""Figures for Python users, each drawn on a given or a new matplotlib axis.
 
-Colors are apart for the color-blind, and shapes or lines say the same again.
+Color-blind readers can tell the colors apart, and shapes or lines show the same again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_OWNERS = 40
 
 
 def plot_values(valuation: Valuation, y: Any = None, *, ax: Any = None) -> Any:
-    """The distribution of values; with labels `y`, one line for each class.
+    """Plot the distribution of values; with labels `y`, one line for each class.
 
     If there are more than six classes, only the largest have lines. Returns the axis.
 
@@ -58,7 +58,7 @@ def plot_values(valuation: Valuation, y: Any = None, *, ax: Any = None) -> Any:
 
 
 def plot_map(source: Evidence | Valuation, X: Any = None, *, ax: Any = None, seed: int = 0) -> Any:
-    """The points on their two leading components, colored by value. Returns the axis.
+    """Plot the points on their two leading components, colored by value. Returns the axis.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def plot_map(source: Evidence | Valuation, X: Any = None, *, ax: Any = None, see
 
 
 def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None) -> Any:
-    """Accuracy as the lowest, the highest and random points are removed. Returns the axis.
+    """Plot accuracy as the lowest, the highest and random points are removed. Returns the axis.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None
 def plot_radius(
     suggestion: RadiusSuggestion, radius: float | None = None, *, ax: Any = None
 ) -> Any:
-    """Accuracy, coverage and detection by radius, with the suggested radius and the one used.
+    """Plot accuracy, coverage and detection by radius, with the suggested radius and the one used.
 
     Returns the axis. Detection is the AUROC of wrong labels, on which the suggestion is based.
 
@@ -172,7 +172,7 @@ def plot_radius(
 
 
 def plot_owners(valuation: Valuation, *, ax: Any = None) -> Any:
-    """The value of each owner, the highest first, at most forty. Returns the axis.
+    """Plot the value of each owner, the highest first, at most forty. Returns the axis.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def _draw_map(ax: Any, spots: Any, values: Any) -> None:
 
 
 def _by_label(y: Any, count: int) -> list[tuple[Hashable, Any]]:
-    """Which points have each label, the largest classes first."""
+    """The points of each label, the largest classes first."""
     labels = check_labels("y", y, count)
     classes = class_list(None, labels)
     codes = classes.encode("y", labels)
@@ -236,7 +236,7 @@ def _by_label(y: Any, count: int) -> list[tuple[Hashable, Any]]:
 
 
 def plot_plans(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Curves over epsilon from rows with the keys of `thresher plan`; returns the figure."""
+    """Plot curves over epsilon from rows with the keys of `thresher plan`; returns the figure."""
     figures = require("matplotlib.figure", purpose="figures", extra="plot")
     figure = figures.Figure(figsize=(9, 3.6), layout="constrained")
     for ax, (column, title) in zip(figure.subplots(1, 2), TITLES.items(), strict=True):
@@ -259,13 +259,13 @@ def save_plans(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
 
 
 def save_figure(path: str | Path, draw: Callable[[], Any]) -> None:
-    """Draw a figure and write it, if its file can be written."""
+    """Draw a figure and write it; raise first if its file cannot be written."""
     kind, figure = check_kind(path), draw()
     write_whole(path, lambda temporary: figure.savefig(temporary, format=kind))
 
 
 def check_kind(path: str | Path) -> str:
-    """The kind of figure that a file's name asks for, if there is one and its folder exists."""
+    """The kind of figure in a file's name; raise if it is unknown or the folder does not exist."""
     kind = Path(path).suffix[1:].lower()
     if kind not in {"svg", "png", "pdf"}:
         raise InputError(f"the file of a figure must end in .svg, .png or .pdf, got {path}")

@@ -1,4 +1,4 @@
-"""PriceList: what a point is worth, to anyone who holds the list and the point."""
+"""`PriceList`: anyone who holds the list and a point can compute what the point is worth."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class PriceList:
         cls, validation: Validation, radius: float, counts: Any,
         semivalue: Semivalue, kernel: Kernel | None = None,
     ) -> PriceList:  # fmt: skip
-        """The prices that follow from the counts (same, other); estimated ones may be fractions."""
+        """The prices that follow from counts (same, other); estimated counts may be fractions."""
         return cls.over(BallSide(validation, radius, kernel), counts, semivalue)
 
     @classmethod
@@ -153,7 +153,7 @@ class PriceList:
 
     @property
     def member_prices(self) -> Floats:
-        """What members are paid, as the walk pays it: for classes `gain` and `loss`."""
+        """What members are paid: for classes `gain` and `loss`."""
         return np.asarray(self.side.payment(self.table, self._semivalue, "members")[1])
 
     @property
@@ -194,15 +194,15 @@ class PriceList:
         return self._values(points, "members", code)
 
     def newcomer_values(self, X: object, y: object) -> Floats:
-        """What each point would be worth if only it were added; `y` may be one label for all."""
+        """What each point would be worth as the only addition; `y` may be one label for all."""
         return self._values(self.side.check_points(X, _spread(y, X)), "newcomers")
 
     def best_targets(self, X: object, y: object = None) -> tuple[Floats, Floats]:
         """For regression: the target under which each point would be worth most, and its value.
 
         With `y`, the points are members that were counted with these targets; without it,
-        newcomers. The value is a quadratic function of the target, and the best one within the
-        bounds is meant. Both are NaN for points that are near no judge.
+        newcomers. The value is a quadratic function of the target, and the best target is the one
+        within the bounds with the highest value. Both are NaN for points that are near no judge.
 
         Examples
         --------
@@ -241,7 +241,7 @@ class PriceList:
         counts: NDArray[np.int32] | None = None, neighbors: Neighbors = "auto", *,
         member: bool = True,
     ) -> None:  # fmt: skip
-        """Add `label_values` to `values`, and to `counts` the near ones with each label."""
+        """Add `label_values` to `values`, and to `counts` the near points with each label."""
         who: Who = "members" if member else "newcomers"
         game, prices = self.side.label_payment(self.table, self._semivalue, who)
         groups = game.groups(points.codes)
@@ -256,7 +256,7 @@ class PriceList:
         before: Floats | None = None, divisor: float = 1.0,
         neighbors: Neighbors = "auto", last: bool = True,
     ) -> Floats:  # fmt: skip
-        """What the cells pay to checked points, on top of what was paid `before`.
+        """What the cells pay checked points, added to what was paid `before`.
 
         With `label`, members are paid as if they had the class with this code. See `walk.value` for
         `last`.
@@ -278,7 +278,7 @@ class PriceList:
             warnings.warn(UNSCALED, ScaleWarning, stacklevel=stacklevel)
 
     def document(self) -> dict[str, Any]:
-        """All of it as JSON can hold it, sealed by a digest."""
+        """The price list as a document for JSON, sealed by a digest."""
         about = {
             "format": FORMATS[self.side.kind],
             "semivalue": self.semivalue,
@@ -296,7 +296,7 @@ class PriceList:
 
     @classmethod
     def load(cls, path: str | Path) -> PriceList:
-        """The price list that `save` wrote, equal to the last bit. Reads a saved release, too."""
+        """Load the price list that `save` wrote, equal to the last bit, or that of a release."""
         with reading(path, "price list") as found:
             document: Any = json.loads(found.read_text(encoding="utf-8"))
             if isinstance(document, dict) and "prices" in document and "record" in document:
@@ -323,7 +323,7 @@ class PriceList:
 
 
 def _packed(arrays: dict[str, Array], table: Array, *, plain: bool) -> dict[str, Any]:
-    """The arrays of a side and a table of prices as JSON; `plain` numbers can be read by eye."""
+    """The arrays of a side and a table of prices as JSON; people can read `plain` numbers."""
     if plain:
         features = arrays.get("features")
         return {
@@ -346,13 +346,13 @@ def _unpacked(document: Any) -> tuple[dict[str, Any], Any]:
 
 
 def _spread(y: object, X: object) -> object:
-    """`y`, or, where it is one label, that label once for every row of X."""
+    """`y`, or, if it is one label, that label once for every row of X."""
     several = hasattr(y, "__len__") or hasattr(y, "__iter__")
     return y if several and not isinstance(y, str | bytes) else [y] * _count(X)
 
 
 def _count(X: Any) -> int:
-    """The number of rows of a table, or of blocks of distances that are in a list."""
+    """The number of rows of a table, or of blocks of distances in a list."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         return len(X[0])
     return len(X) if hasattr(X, "__len__") else 1

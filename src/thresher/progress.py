@@ -11,17 +11,17 @@ from typing import Protocol
 
 
 class Advance(Protocol):
-    """What a bar gives to those who make progress."""
+    """The function by which a task reports its progress to a bar."""
 
     def __call__(self, done: int, *, total: int | None = None) -> None:
-        """So much more is done; and so much there is in all, where that changes."""
+        """Report that `done` more is done and, if it has changed, the new `total`."""
 
 
 @contextlib.contextmanager
 def progress_bar(
     title: str, total: int, *, show: bool, unit: str = "pairs"
 ) -> Iterator[Advance | None]:
-    """Yield a function to be told how many pairs are done, or None if nothing is to be shown."""
+    """Yield a function that reports how many pairs are done, or None if nothing is shown."""
     if not show:
         yield None
         return
@@ -39,7 +39,7 @@ def progress_bar(
 
 
 def _size() -> dict[str, int]:
-    """80 columns and 24 rows for a terminal that says it has none; else what is found there."""
+    """The terminal's size, or 80 columns and 24 rows if it reports none."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         if not os.get_terminal_size(sys.stderr.fileno()).columns:
             return {"ncols": 80, "nrows": 24}

@@ -1,4 +1,4 @@
-"""suggest_radius: a radius from public data alone."""
+"""`suggest_radius`: a radius from public data alone."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MOST_OTHERS = 8  # labels that are tried for a validation point besides its own
 
 
 class RadiusSuggestion(float):
-    """A radius with the curves that it was chosen from. It is a float, and can be used as one.
+    """A radius with the curves from which it was chosen. It is a float, and can be used as one.
 
     Attributes
     ----------
     radii
         The radii that were tried, ascending.
     accuracy
-        Leave-one-out accuracy of the threshold classifier at each radius. Where labels are tied, it
-        is the expected accuracy of a random guess among them. For regression it is R^2.
+        Leave-one-out accuracy of the threshold classifier at each radius. If labels are tied, it is
+        the expected accuracy of a random guess among them. For regression, it is R^2.
     coverage
         The share of validation points that have another validation point within each radius.
     detection
@@ -89,7 +89,7 @@ def suggest_radius(
     rings: int = 16,
     task: str = CLASSES,
 ) -> RadiusSuggestion:
-    """A radius for `tknn_shapley` from the validation set alone, so that it costs no privacy.
+    """Suggest a radius for `tknn_shapley` from the validation set alone, which costs no privacy.
 
     Every validation point is judged by the others within the radius, once with its own label and
     once with other labels. How well this tells right labels from wrong ones is measured by the
@@ -106,17 +106,17 @@ def suggest_radius(
     most_points
         Larger validation sets are thinned evenly to this many rows, or to 1000 with a kernel.
     kernel, rings
-        A named kernel, as in `tknn_shapley`: near points then weigh by it.
+        A named kernel, as in `tknn_shapley`, which then weights near points.
     task
         "classification" or "regression". For regression, `y_val` holds numbers, and each validation
         point is judged by the mean of the others within the radius.
 
     Notes
     -----
-    With n others near, of which m have the label, the score of a label is (C m - n) / sqrt(n + 1):
-    how far from even odds they are, in the order of standard deviations. It is 0 where nobody is
-    near. At most 8 other labels of each point are tried. With a kernel, n and m are sums of
-    weights, and n + 1 becomes the sum of their squares plus 1.
+    If n others are near, and m of them have the label, the score of a label is
+    (C m - n) / sqrt(n + 1). It says how far they are from even odds, roughly in standard
+    deviations. It is 0 if nobody is near. At most 8 other labels of each point are tried. With a
+    kernel, n and m are sums of weights, and n + 1 becomes the sum of their squares plus 1.
 
     The AUROC of a few hundred points is rough. So the suggestion is not the best radius, but the
     candidate nearest to a weighted geometric mean of all candidates. The weight of a radius is the
@@ -150,7 +150,7 @@ def suggest_radius(
 def _suggest_for_targets(
     X_val: Any, y_val: Any, metric: str, candidates: int, most_points: int
 ) -> RadiusSuggestion:
-    """With numbers: the code of a validation point is its place among the targets."""
+    """Suggest a radius for numbers; here, a validation point's code is its place in the targets."""
     targets = check_targets("y_val", y_val)
     places = np.arange(len(targets))
     validation = check_validation(X_val, places, metric=metric, classes=places.tolist())
@@ -166,7 +166,7 @@ def _named_kernel(kernel: object, rings: int) -> str:
 
 
 def suggest_for(validation: Validation, kernel: str = BOX, rings: int = 16) -> RadiusSuggestion:
-    """What `suggest_radius` suggests for a validation set that was checked: by its own labels."""
+    """What `suggest_radius` suggests for a checked validation set with its own labels."""
     present, codes = np.unique(validation.codes, return_inverse=True)
     classes = Classes(tuple(validation.classes.labels[code] for code in present))
     own = Validation(validation.rows, codes.astype(np.int32), classes, validation.metric)
@@ -209,7 +209,7 @@ def judge_radius(
 
 
 class _Distances:
-    """Distances between validation points, a row at a time; infinite to itself."""
+    """Distances between validation points, one row at a time; infinite from a point to itself."""
 
     def __init__(self, validation: Validation) -> None:
         assert validation.rows is not None  # noqa: S101 - precomputed was refused
@@ -249,7 +249,7 @@ def _candidates(table: _Distances, count: int) -> Floats:
 
 
 def _usable(radii: Floats, table: _Distances) -> Floats:
-    """Radii that `tknn_shapley` takes, and that reach rows at distance 0 in spite of rounding.
+    """Radii that `tknn_shapley` accepts and that reach rows at distance 0 in spite of rounding.
 
     Parallel rows are at cosine distance 0. Rounding their numbers turns each by up to eps/2, half
     the spacing of their dtype at 1, which is a distance of eps^2/2 between two of them. The points
@@ -299,7 +299,7 @@ def _curves(
 
 
 def _other_labels(v: int, code: int, classes: int) -> Integers:
-    """Labels that a validation point does not have: all of them, or some that go round."""
+    """Labels that a validation point does not have: all of them, or some in rotation."""
     tried = min(classes - 1, MOST_OTHERS)
     return (code + 1 + (v * tried + np.arange(tried)) % max(1, classes - 1)) % classes
 
@@ -320,7 +320,7 @@ def _auroc(right: Floats, wrong: Floats) -> float:
 
 
 def _middle(radii: Floats, short: Floats) -> float:
-    """The radius in the middle of those that fall short of the best by little.
+    """The radius in the middle of those that are nearly as good as the best.
 
     Examples
     --------
@@ -349,9 +349,9 @@ def target_curves(
 ) -> tuple[Floats, Floats, list[tuple[Floats, Floats]]]:
     """Leave-one-out R^2 and coverage at each radius, and scores of right and of wrong targets.
 
-    Every validation point is judged by the mean target of the others within the radius, of all
-    others where there are none. The nearer a target is to that mean, the higher is its score. Wrong
-    targets are those of so many other validation points.
+    Every validation point is judged by the mean target of the others within the radius, or of all
+    others if there are none. The nearer a target is to that mean, the higher its score. Wrong
+    targets are taken from other validation points.
     """
     count, total = len(targets), targets.sum()
     errors, coverage = np.zeros(len(radii)), np.zeros(len(radii))

@@ -21,12 +21,12 @@ LARGEST, SMALLEST_RANGE = 1e150, 1e-140  # targets and their range: squares are 
 
 
 def check_task(task: object) -> str:
-    """`task`, if it is one."""
+    """Return `task` if it is one of the two; raise otherwise."""
     return check_choice("task", task, TASKS)
 
 
 def is_regression(task: Any, empty: Any, bounds: Any, classes: Any) -> bool:
-    """Whether targets are numbers; what belongs to the other task is refused."""
+    """Whether targets are numbers; raise for arguments that belong to the other task."""
     if check_task(task) != REGRESSION:
         if empty is not None or bounds is not None:
             raise InputError(
@@ -39,13 +39,13 @@ def is_regression(task: Any, empty: Any, bounds: Any, classes: Any) -> bool:
 
 
 def check_no_classes(classes: Any) -> None:
-    """Refuse classes, which numbers do not go with."""
+    """Raise if classes are given, which cannot be used with numbers."""
     if classes is not None:
         raise InputError("classes cannot be used with task='regression', which has targets")
 
 
 def check_targets(name: str, y: Any, *, first: int = 0) -> Floats:
-    """Targets as float64, if they are one finite number a point; `first` is the first row."""
+    """Targets as float64, checked: one finite number per point; `first` is the first row."""
     found = _column(name, y, first)
     if found.ndim != 1 or found.dtype.kind not in "fiu":
         raise InputError(
@@ -65,7 +65,7 @@ def check_targets(name: str, y: Any, *, first: int = 0) -> Floats:
 
 
 def _column(name: str, y: Any, first: int) -> Array:
-    """Targets as an array; objects as numbers, if they are some."""
+    """Targets as an array, with objects converted to numbers if possible."""
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise InputError(f"{name} is a masked array with masked targets: drop those rows")
     found = np.asarray(y)
@@ -77,7 +77,7 @@ def _column(name: str, y: Any, first: int) -> Array:
 
 
 def _numbers(name: str, objects: list[Any], first: int) -> Array:
-    """The numbers of a list of objects; an error names the first entry that is none."""
+    """The numbers in a list of objects; an error names the first entry that is not a number."""
     entries = [each.item() if isinstance(each, np.generic) else each for each in objects]
     for row, entry in enumerate(entries, first):
         if isinstance(entry, bool) or not isinstance(entry, int | float):
@@ -95,7 +95,7 @@ def _beyond(name: str) -> InputError:
 
 
 def check_range(low: float, high: float) -> None:
-    """Refuse targets that differ by so little that squared errors would be lost."""
+    """Raise if targets differ by so little that squared errors would be lost to rounding."""
     if 0 < high - low < SMALLEST_RANGE:
         raise InputError(
             f"targets from {low:g} to {high:g} differ by less than {SMALLEST_RANGE:g}: rescale them"
@@ -107,7 +107,7 @@ def _kind(y: Any) -> str:
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
-    """Two numbers, the lower first."""
+    """Check that bounds are two numbers, the lower first, and return them."""
     found = np.zeros(0)
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         found = np.asarray(bounds, np.float64)
@@ -120,7 +120,7 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
 
 
 def check_empty(empty: Any, judges: Floats | None) -> float:
-    """The prediction where nobody is near: the mean of the validation targets, if not given."""
+    """The prediction if nobody is near, by default the mean of the validation targets."""
     if empty is None and judges is None:
         raise InputError(
             "empty is needed if there is no validation set: pass the prediction for when no "
@@ -137,7 +137,7 @@ def check_empty(empty: Any, judges: Floats | None) -> float:
 
 
 def check_differ(low: float, high: float, *, both: bool) -> None:
-    """Refuse a single distinct target; `both`: there is a validation set, too."""
+    """Raise if there is only one distinct target; `both`: there is a validation set, too."""
     if low == high:
         raise InputError(
             f"{'y and y_val have' if both else 'y has'} one distinct target, {low:g}: there is "
@@ -147,7 +147,7 @@ def check_differ(low: float, high: float, *, both: bool) -> None:
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of points and judges, and the prediction where nobody is near."""
+    """The targets of points and judges, and the prediction if nobody is near."""
 
     points: Floats
     judges: Floats
@@ -155,13 +155,13 @@ class Targets:
 
     @classmethod
     def of_judges(cls, y_val: Any, empty: Any) -> Targets:
-        """Those of a validation set alone, checked."""
+        """Check the targets of a validation set alone."""
         judges = check_targets("y_val", y_val)
         return cls(judges, judges, check_empty(empty, judges))
 
     @classmethod
     def check(cls, y: Any, y_val: Any, empty: Any) -> Targets:
-        """Checked; the default for `empty` is the mean of the validation targets."""
+        """Check targets; the default for `empty` is the mean of the validation targets."""
         points = check_targets("y", y)
         judges = points if y_val is None else check_targets("y_val", y_val)
         together = np.concatenate([points, judges])
@@ -169,7 +169,7 @@ class Targets:
         return cls(points, judges, check_empty(empty, None if y_val is None else judges))
 
     def bounds(self, bounds: Any = None) -> tuple[float, float]:
-        """The range of all of them, or the public bounds that hold them."""
+        """The range of all targets, or the public bounds that contain them."""
         together = [*(each for each in (self.points, self.judges)), np.array([self.empty])]
         low, high = min(each.min() for each in together), max(each.max() for each in together)
         if bounds is not None:
@@ -184,22 +184,22 @@ class Targets:
         return float(low), float(high)
 
     def grid(self) -> Grid:
-        """The grid of all of them."""
+        """The grid of all targets."""
         return Grid.over(*self.bounds())
 
     def as_classes(self, *, judged: bool) -> tuple[Integers, Integers | None]:
-        """Points and judges with one class; no judges where the points judge each other."""
+        """Points and judges with one class; no judges if the points judge each other."""
         judges = np.zeros(len(self.judges), np.int64) if judged else None
         return np.zeros(len(self.points), np.int64), judges
 
     def record(self) -> dict[str, Any]:
-        """What a result says of them."""
+        """What a result says about the targets."""
         return {"task": REGRESSION, "empty": self.empty}
 
 
 @dataclass(frozen=True)
 class Paid:
-    """What points were paid, in steps of a grid, by a game of `target_evidence`."""
+    """What a game of `target_evidence` paid points, in steps of a grid."""
 
     sums: Floats
     grid: Grid

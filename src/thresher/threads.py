@@ -1,8 +1,8 @@
 """Our own threads, with one BLAS thread each.
 
-Letting the matrix product use its threads and then ours in turn makes both pools wait for each
-other; on a busy machine that cost a factor of 3 to 30. Jobs are cut before they are handed out, and
-each writes to places of its own, so no result depends on the number of threads.
+If the matrix product used its own threads and then ours in turn, both pools would wait for each
+other; on a busy machine, that cost a factor of 3 to 30. Jobs are cut before they are handed out,
+and each writes to its own places, so no result depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Result = TypeVar("Result")
 
 
 def thread_count() -> int:
-    """How many threads work at once: `THRESHER_THREADS`, else the cores this process may use.
+    """How many threads work at once: `THRESHER_THREADS`, or the cores this process may use.
 
-    Those are at most `NUMBA_NUM_THREADS`, by which joblib shares out the cores among its workers.
+    That is at most `NUMBA_NUM_THREADS`, with which joblib divides the cores among its workers.
     """
     setting = os.environ.get("THRESHER_THREADS")
     if setting:
@@ -41,7 +41,7 @@ def thread_count() -> int:
 
 
 def run(job: Callable[..., Any], pieces: Sequence[tuple[Any, ...]], *, parallel: bool) -> None:
-    """Call `job(*piece)` for every piece, in our threads if `parallel`, else in this one."""
+    """Call `job(*piece)` for every piece, in our threads if `parallel`; if not, in this one."""
     if not parallel or len(pieces) < 2 or thread_count() < 2:
         for piece in pieces:
             job(*piece)
@@ -58,7 +58,7 @@ def run(job: Callable[..., Any], pieces: Sequence[tuple[Any, ...]], *, parallel:
 def in_order(
     job: Callable[..., Result], pieces: Iterable[tuple[Any, ...]], *, parallel: bool
 ) -> Iterator[Result]:
-    """Yield `job(*piece)` for every piece, in their order; few are under way at once."""
+    """Yield `job(*piece)` for every piece, in order; only a few run at once."""
     count = thread_count() if parallel else 1
     if count < 2:
         for piece in pieces:
@@ -78,7 +78,7 @@ def in_order(
 
 
 def cut(lo: int, hi: int, size: int) -> list[tuple[int, int]]:
-    """The range lo..hi in pieces of at most `size`.
+    """Cut the range lo..hi into pieces of at most `size`.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def cut(lo: int, hi: int, size: int) -> list[tuple[int, int]]:
 
 
 def take(queue: SimpleQueue[Result]) -> Result | None:
-    """Something put there before: threads hand buffers on from job to job, for memory is dear."""
+    """Take something that was put back before: threads reuse buffers, because memory is costly."""
     try:
         return queue.get_nowait()
     except Empty:
@@ -115,7 +115,7 @@ _limits: list[Any] = []
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Matrix products inside run on the calling thread alone.
+    """Run matrix products inside on the calling thread alone.
 
     The limit holds for the whole process, so only one caller at a time may set and restore it;
     others wait, which costs them nothing: the one inside keeps all cores busy.
@@ -129,7 +129,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """Threads and held locks do not survive a fork; the child makes its own, and sets BLAS free."""
+    """Make new threads and locks after a fork, which they do not survive, and lift BLAS limits."""
     _pool.cache_clear()
     _alone[0] = threading.RLock()
     while _limits:

@@ -1,4 +1,4 @@
-"""tknn_shapley and zero_budget_score: count, price and value in one pass over the distances."""
+"""`tknn_shapley` and `zero_budget_score`: count, price and value in one pass over the distances."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def tknn_shapley(
         without one: each point then judges all other points, and is left out of its own game.
         Precomputed distances are then those between the points.
     radius
-        Distance up to which a point counts, inclusive, in the metric's units; see `suggest_radius`.
+        The distance up to which a point counts, inclusive, in the metric's units; see
+        `suggest_radius`.
     metric
         "cosine" (1 - cosine similarity, in [0, 2]), "euclidean", or "precomputed". For
         "precomputed", X_val is None, and X holds the distances, one row per point and one column
@@ -192,7 +193,7 @@ def radius_regression(
     bounds: Any = None, kernel: Kernel | None = None, kind: Any = None,
     show: Callable[[Paid], None] | None = None,
 ) -> Valuation:  # fmt: skip
-    """`tknn_shapley` with numbers as targets; `show` sees what points were paid by the game.
+    """`tknn_shapley` for targets that are numbers; `show` receives what the game paid points.
 
     `kind` is the game, a `TargetGame`, or with a kernel a `RingTargetGame`.
     """

@@ -118,7 +118,7 @@ class Valuation:
         return float(math.fsum(self.values) - (self.utility_all - self.utility_none))
 
     def suspects(self, n: float | None = None, *, fraction: float | None = None) -> Integers:
-        """Rows with the lowest values, lowest first; equal values are ordered by position.
+        """The rows with the lowest values, lowest first; equal values are ordered by position.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Valuation:
     def stored(
         self, columns: Mapping[str, Any], record: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The columns of a file, and what its metadata say about them, sealed."""
+        """The columns of a file, and the sealed metadata about them."""
         about = self.about(record)
         about.pop("ids", None)
         found = {**columns, "value": self.values}
@@ -224,7 +224,7 @@ class Valuation:
         return found, sealed(about, *_parts(self.values, owners, self.standard_errors, ids))
 
     def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What the metadata of a file say, without the seal."""
+        """The metadata of a file, without the seal."""
         return {
             **record,
             "format": self.file_format,
@@ -236,7 +236,7 @@ class Valuation:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The valuation that `save` wrote, equal to the last bit."""
+        """Load the valuation that `save` wrote, equal to the last bit."""
         with reading(path, "valuation") as file:
             columns, about = read_table(file)
             values = columns["value"].to_numpy()
@@ -339,7 +339,7 @@ class Valuation:
 
 
 def _check_free(what: str, names: Mapping[str, Any], own: Collection[str]) -> None:
-    """Refuse names that would be replaced by what a file holds anyway."""
+    """Raise for names that the file itself uses."""
     for name in names:
         if name in own:
             raise InputError(
@@ -348,7 +348,7 @@ def _check_free(what: str, names: Mapping[str, Any], own: Collection[str]) -> No
 
 
 def _frozen(name: str, numbers: Any) -> Floats:
-    """An array that nobody can write to."""
+    """A read-only array."""
     array = np.asarray(numbers, np.float64)
     if array.flags.writeable or array.base is not None:  # somebody else may write to it
         array = array.copy()
@@ -364,7 +364,7 @@ def _parts(
     errors: Floats | None,
     ids: Sequence[Hashable] | None,
 ) -> tuple[bytes, ...]:
-    """What a seal covers."""
+    """The data that a seal covers."""
     named = repr(None if owners is None else tuple(owners)).encode()
     more = () if errors is None else (errors.astype("<f8").tobytes(),)
     more = more if ids is None else (*more, repr(tuple(ids)).encode())
@@ -378,7 +378,7 @@ def _same_errors(one: Array | None, other: Array | None) -> bool:
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    """`params` as JSON would give them back, so that what is loaded equals what was saved."""
+    """`params` as JSON returns them, so that a loaded valuation equals the saved one."""
     return json.loads(json.dumps(params, default=_plain_entry))
 
 

@@ -9,7 +9,7 @@ OPTIONAL = ("pandas", "polars", "dask", "opendp", "dp-accounting")
 
 
 def versions() -> str:
-    """Lines that belong in a report of a problem: this library, Python, and what matters.
+    """Lines for a problem report: the versions of this library, Python and important packages.
 
     Packages that are not installed are left out if they are optional.
 

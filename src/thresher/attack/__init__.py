@@ -1,4 +1,4 @@
-"""Attacks on values, and audits of what private releases claim."""
+"""Attacks on values, and audits of the privacy that releases claim."""
 
 from thresher.attack.attacked_methods import DPTKNN, KNN, TKNN, Recomputed
 

@@ -1,8 +1,8 @@
-"""How well scores tell who is in: the ROC curve, and the area under it.
+"""How well scores separate members from non-members: the ROC curve, and the area under it.
 
-One threshold looks at a part of the runs; the area uses all of them. Several canaries may be
-scored in the same release, and many releases may come from the same data set: scores of one
-`group` need not be independent, groups are.
+One threshold uses only a part of the runs; the area uses all of them. Several canaries may be
+scored in the same release, and many releases may come from the same data set. So scores of one
+`group` need not be independent of each other, but groups must be.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from thresher.privacy.accountants import last_that_holds
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """A receiver operating characteristic: true positives against false ones, by threshold.
+    """A receiver operating characteristic: rates of true and false positives, by threshold.
 
     Its area is the probability that a member's score is above a non-member's, ties counted half.
 
@@ -41,7 +41,7 @@ class Roc:
 
     @classmethod
     def of(cls, members: Floats, nonmembers: Floats) -> Roc:
-        """From the scores of members and of non-members; a high one says "member"."""
+        """The curve for the scores of members and non-members; a high score means "member"."""
         inside, outside = np.sort(members), np.sort(nonmembers)
         if not len(inside) or not len(outside) or not np.isfinite([*inside, *outside]).all():
             raise InputError("scores must be finite numbers, both for members and for non-members")
@@ -63,7 +63,7 @@ class Roc:
 
 
 def wins(ours: Floats, theirs: Floats) -> Floats:
-    """For each of our sorted scores the share of theirs below it, ties half."""
+    """For each of our sorted scores, the share of theirs below it; ties count half."""
     low, high = (np.searchsorted(theirs, ours, side=side) for side in ("left", "right"))
     return (low + high) / (2 * len(theirs))
 
@@ -90,7 +90,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Area:
-    """An estimate of P(score inside > score outside), ties half, and its standard error."""
+    """An estimate of P(score inside > score outside) and its standard error; ties count half."""
 
     value: float
     error: float
@@ -98,7 +98,7 @@ class Area:
 
     @classmethod
     def of(cls, found: Scores) -> Area:
-        """By groups: the area is a mean over scores, up to a term of second order (DeLong)."""
+        """The area, with its error by groups: up to second order, it is a mean (DeLong)."""
         inside, outside = found.scores[found.inside], found.scores[~found.inside]
         above = wins(inside, np.sort(outside))
         below = 1 - wins(outside, np.sort(inside))
@@ -113,15 +113,15 @@ class Area:
     def least(self, alpha: float) -> float:
         """A lower limit of the true area, too high with probability at most alpha.
 
-        By Student's law of so many groups; where nearly all scores are told apart, that many
-        groups without a mistake allow for log(1 / alpha) of them.
+        The limit uses Student's distribution for this number of groups. If nearly all scores are
+        told apart, even groups without a mistake are compatible with log(1 / alpha) mistakes.
         """
         normal = -float(stdtrit(self.groups - 1, alpha)) * self.error
         return self.value - max(normal, -math.log(alpha) / self.groups)
 
 
 def mu_from_area(area: float) -> float:
-    """The mu below which a mechanism with such an attack is not mu-GDP, whatever it is.
+    """The mu below which a mechanism with such an attack cannot be mu-GDP.
 
     Under mu-GDP no area exceeds Phi(mu / sqrt 2) (`gaussian_ceiling`).
 

@@ -1,7 +1,7 @@
 """What is attacked: the valuation functions of this library, or any other.
 
-A target becomes an oracle once it knows all points of an experiment: members, non-members, and
-those to draw shadow sets from.
+Given all points of an experiment, a target becomes an oracle. These points are members,
+non-members, and points to draw shadow sets from.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Data:
     classes: Any = None
 
     def checked(self, metric: str) -> tuple[Points, Validation]:
-        """Both sides; without `classes` they are read off y_val and y."""
+        """Check both sides; without `classes`, take them from y_val and y."""
         labels = check_labels("y", self.y)
         validation = check_validation(
             self.X_val, self.y_val, metric=metric, classes=self.classes, seen=labels
@@ -78,7 +78,7 @@ class TKNN:
     semivalue: Semivalue = "shapley"
 
     def oracle(self, data: Data, seed: int) -> Oracle:  # noqa: ARG002
-        """The counts of all points."""
+        """An oracle with the counts of all points."""
         points, validation = data.checked(self.metric)
         tables = NearTables.of(points, BallSide(validation, check_radius(self.radius)))
         return CountOracle(tables, check_semivalue(self.semivalue))
@@ -99,7 +99,7 @@ class KNN:
     utility: str = "soft-label"
 
     def oracle(self, data: Data, seed: int) -> Oracle:  # noqa: ARG002
-        """The distances of all points."""
+        """An oracle with the distances of all points."""
         check_choice("utility", self.utility, ("soft-label", "jia2019"))
         sides, k = data.checked(self.metric), min(check_count("k", self.k), MAX_INTEGER)
         return RankOracle(*sides, k, self.utility)
@@ -131,7 +131,7 @@ class DPTKNN:
     forest: Forest | None = None
 
     def oracle(self, data: Data, seed: int) -> Oracle:
-        """The mechanism fitted to the validation set, which has all classes if none are given."""
+        """An oracle with the mechanism fitted to the validation set and the classes."""
         game = Game(
             data.X_val, data.y_val, self.radius, self.metric, data.classes, self.task,
             self.bounds, self.empty, self.kernel, self.rings, self.forest,
@@ -164,7 +164,7 @@ class Recomputed:
     function: Callable[..., Any]
 
     def oracle(self, data: Data, seed: int) -> Oracle:  # noqa: ARG002
-        """The function and the points."""
+        """An oracle with the function and the points."""
         if data.classes is not None:
             raise InputError(
                 "classes cannot be used with Recomputed(function): pass them to the function itself"

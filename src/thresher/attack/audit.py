@@ -1,7 +1,7 @@
 """Audits of a claimed epsilon: what the releases themselves prove about it.
 
-A proof says how much a release can cost at most, an audit how much it costs at least. Where the
-least is more than what was claimed, the proof, the code or the noise is wrong.
+A proof says how much a release can cost at most, and an audit how much it costs at least. If that
+is more than the claim, the proof, the code or the noise is wrong.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def audit_mechanism(
     kernel
         As in `dp_tknn_shapley`: other kernels than the box need "table".
     leaves
-        Audit a release by leaves of a forest that is made up: `near` is then how many trees it has.
-        Leaves need "table".
+        Audit a release by leaves of a made-up forest. Then `near` is its number of trees. Leaves
+        need "table".
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What an audit found, as a page that a person can read, and how it follows from many runs."""
+"""What an audit found, as a text for people to read, and how it follows from many runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Audit:
     confidence
         How sure the bounds are, all of them together.
     lower_bound
-        What epsilon is at least, from many runs, whatever the mechanism is.
+        A lower bound on epsilon from many runs, which holds for any mechanism.
     gaussian_bound, sampled_bound, spread_bound
         The same for Gaussian noise, for Gaussian noise on a Poisson sample, and from the spread of
         the noise. None if they do not apply.
@@ -119,7 +119,7 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The result of the audit in one sentence."""
         by = max(self._bounds(), key=lambda pair: pair[1])[0]
         claimed = f"{self.epsilon:g} was claimed"
         sure = f"with confidence {self.confidence:g}"
@@ -131,7 +131,7 @@ class Audit:
         return f"no violation found: at least {self.proven:.3g} is spent {sure}, {claimed}; {most}"
 
     def to_json(self) -> str:
-        """All of it, for programs."""
+        """Everything in the audit, as JSON for programs."""
         more = {"proven": self.proven, "passed": self.passed, "verdict": self.verdict}
         return json.dumps(asdict(self) | more)
 
@@ -165,7 +165,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, and of what noise."""
+    """What is claimed, and for which noise."""
 
     name: str
     budget: Budget
@@ -177,7 +177,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What runs gave: scores, noise, one release of many canaries, replays."""
+    """The results of the runs: scores, noise, one release of many canaries, replays."""
 
     inside: Floats  # scores of one canary, in independent runs
     outside: Floats
@@ -190,7 +190,7 @@ class Evidence:
 
 
 def audited(claim: Claim, found: Evidence, confidence: float, notes: Sequence[str] = ()) -> Audit:
-    """All bounds; each gets an equal part of the false-alarm rate."""
+    """Compute all bounds; each gets an equal part of the false-alarm rate."""
     total, scheme = bounds.level(confidence), claim.scheme
     epsilon, delta = claim.budget.epsilon, claim.budget.delta
     shape = claim.shape if found.noise is not None else None
@@ -234,7 +234,7 @@ def audited(claim: Claim, found: Evidence, confidence: float, notes: Sequence[st
 
 
 def _noise(shape: Shape, noise: Integers, alpha: float) -> tuple[float, tuple[str, ...]]:
-    """The epsilon of the noise that was seen, and a sentence if runs had next to none of it."""
+    """The epsilon that the observed noise implies, and a sentence if some runs had hardly any."""
     numbers, energy = math.prod(noise.shape[1:]), shape.energy(noise)
     spread = shape.epsilon(shape.most(energy, numbers, alpha))
     if shape.kind == "gaussian" and shape.scale < FINE:

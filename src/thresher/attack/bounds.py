@@ -2,8 +2,8 @@
 
 An attack gives each run a score: the higher, the more likely the canary was in. `inside` holds the
 scores of runs with the canary, `outside` those of runs without it. A bound holds with the stated
-confidence whatever the mechanism: some of the runs choose an event, the others count how often it
-happens, so nothing has to be paid for looking at many events.
+confidence for any mechanism. Some of the runs choose an event, and the others count how often it
+happens, so looking at many events costs no confidence.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST = 100.0  # epsilon that is ever proven
 def epsilon_from_runs(
     inside: ArrayLike, outside: ArrayLike, *, delta: float, confidence: float = 0.999
 ) -> float:
-    """The epsilon that the mechanism spends at least, whatever it is.
+    """A lower bound on the epsilon that a mechanism spends, without assumptions about it.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ def epsilon_from_runs(
     For every event E an (epsilon, delta)-DP mechanism has P(E) <= e^epsilon Q(E) + delta, with P, Q
     the laws with and without the canary, in either order. So epsilon >= log((p - delta) / q) with p
     a lower and q an upper limit of Clopper and Pearson (1934) for P(E) and Q(E), each wrong with
-    probability at most (1 - confidence) / 2. Events are: the score is at least, or at most, so
-    much; where scores repeat, also: it is one of the most telling ones. One event, one order and
-    one threshold are chosen on half of the runs and certified on the other half. n runs, O(n log
-    n).
+    probability at most (1 - confidence) / 2. An event is that the score is at least, or at most,
+    some threshold. If scores repeat, it may also be that the score is one of the most telling ones.
+    One event, one order and one threshold are chosen on half of the runs and certified on the other
+    half. For n runs, this takes O(n log n).
 
     Examples
     --------
@@ -85,8 +85,8 @@ def mu_from_runs(inside: ArrayLike, outside: ArrayLike, *, confidence: float = 0
     -----
     Under mu-GDP every test has Phi^-1(1 - a) - Phi^-1(b) <= mu, with a the share of false alarms
     and b that of misses (Dong, Roth and Su 2022). Upper limits of both, each wrong with probability
-    at most (1 - confidence) / 2, bound mu from below. That needs no assumption; to turn it into an
-    epsilon does, see `epsilon_if_gaussian`. A tenth of the runs choose the event.
+    at most (1 - confidence) / 2, bound mu from below. That needs no assumption, but turning it into
+    an epsilon does: see `epsilon_if_gaussian`. A tenth of the runs choose the event.
 
     Examples
     --------
@@ -108,8 +108,8 @@ def mu_from_runs(inside: ArrayLike, outside: ArrayLike, *, confidence: float = 0
 def epsilon_if_gaussian(mu: float, delta: float) -> float:
     """The epsilon of a mechanism whose trade-off curve is that of N(0, 1) against N(mu, 1).
 
-    Nasr et al. 2023: with `mu_from_runs` a far sharper bound than `epsilon_from_runs`, but one that
-    assumes the shape of the curve. Rounded down.
+    With `mu_from_runs`, this gives a far sharper bound than `epsilon_from_runs`, but it assumes the
+    shape of the curve (Nasr et al. 2023). Rounded down.
 
     Examples
     --------
@@ -128,14 +128,14 @@ def epsilon_from_one_run(
     guesses: ArrayLike, truth: ArrayLike, *, canaries: int | None = None, delta: float,
     confidence: float = 0.999,
 ) -> float:  # fmt: skip
-    """The epsilon that one release spends at least, from guesses at many canaries in it.
+    """A lower bound on the epsilon that one release spends, from guesses at many canaries in it.
 
     Parameters
     ----------
     guesses
         For each canary 1 (it is in), -1 (it is not) or 0 (no guess).
     truth
-        Whether it was in: 1 or -1, each by a fair coin of its own.
+        Whether it was in: 1 or -1, decided by a separate fair coin for each.
     canaries
         How many canaries there were, if those without a guess are left out.
     delta, confidence
@@ -143,7 +143,7 @@ def epsilon_from_one_run(
 
     Notes
     -----
-    Steinke, Nasr and Jagielski 2023, Theorem 5.2: of r guesses at m canaries v or more are right
+    Steinke, Nasr and Jagielski 2023, Theorem 5.2: of r guesses at m canaries, v or more are right
     with probability at most
 
         P(W >= v) + 2 m delta max over i >= 1 of P(v - i <= W < v) / i,   W ~ Binomial(r, q)
@@ -190,7 +190,7 @@ def _last(holds: Callable[[float], bool], most: float, halvings: int) -> float:
 def one_run_chance(
     canaries: int, guesses: int, right: int, *, epsilon: float, delta: float
 ) -> float:
-    """The most likely an (epsilon, delta)-DP mechanism lets so many guesses be right."""
+    """The largest probability of this many right guesses under (epsilon, delta)-DP."""
     from scipy.stats import binom
 
     q = 1 / (1 + math.exp(-epsilon))
@@ -226,7 +226,7 @@ def ceiling(epsilon: float, delta: float) -> float:
 
 
 def certifiable(runs: int, *, delta: float, confidence: float = 0.999) -> float:
-    """The largest epsilon that so many runs of each kind can prove, if no guess were ever wrong.
+    """The largest epsilon that this many runs of each kind can prove, if no guess is wrong.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def certifiable(runs: int, *, delta: float, confidence: float = 0.999) -> float:
 
 
 def level(confidence: float) -> float:
-    """The false-alarm rate."""
+    """The false-alarm rate for a confidence, which is checked."""
     number = check_number("confidence", confidence, least=0.5, most=1.0)
     if number > 1 - 1e-9:
         raise InputError(f"confidence must be below 1, such as 0.999, got {confidence!r}")
@@ -247,7 +247,7 @@ def level(confidence: float) -> float:
 
 
 def read_scores(name: str, scores: ArrayLike) -> Floats:
-    """The scores as numbers, if they can be used."""
+    """The scores as numbers; raise if they cannot be used."""
     wanted = f"{name} must be at least {LEAST_RUNS} finite numbers in one dimension"
     try:
         array = np.asarray(scores, np.float64)
@@ -261,7 +261,7 @@ def read_scores(name: str, scores: ArrayLike) -> Floats:
 
 
 def parts(inside: ArrayLike, outside: ArrayLike, share: int) -> Iterator[Floats]:
-    """One run of `share`, and the others: drawn whatever the scores, even if these come sorted."""
+    """One in `share` runs, and the others, split without regard to the scores or their order."""
     for name, scores in (("inside", inside), ("outside", outside)):
         mixed = np.random.default_rng(0).permutation(read_scores(name, scores))
         yield from np.split(mixed, [len(mixed) // share])
@@ -273,7 +273,7 @@ def least_share(hits: Any, runs: int, alpha: float) -> Any:
 
 
 def most_share(hits: Any, runs: int, alpha: float) -> Any:
-    """The upper limit."""
+    """The upper limit of Clopper and Pearson, wrong with probability at most alpha."""
     return 1 - least_share(runs - hits, runs, alpha)
 
 
@@ -282,11 +282,11 @@ def _log_ratio(above: Any, below: Any) -> Any:
 
 
 def best_event(P: Floats, Q: Floats, bound: Bound) -> tuple[float, Callable[[Floats], Any]]:
-    """The event with the largest bound if these runs were all, and that bound.
+    """The event with the largest bound on these runs, and that bound.
 
-    Scores that repeat are also put in order of their likelihood ratio. Half of the runs give the
-    order and the other half, counted twice, say how good it is: runs that did both would choose
-    scores that are frequent by chance.
+    If scores repeat, events also follow the order of their likelihood ratios. Half of the runs give
+    the order, and the other half, counted twice, show how good it is. The same runs for both would
+    choose scores that are frequent by chance.
     """
     values, where = np.unique(np.concatenate([P, Q]), return_inverse=True)
     sides = np.split(where, [len(P)])

@@ -1,13 +1,13 @@
-"""Worst-case canaries: data sets one point apart that a mechanism has the most trouble to hide.
+"""Worst-case canaries: points whose presence a mechanism has the most trouble hiding.
 
 The validation set is made up. A canary is near as many validation points as the mechanism's bound
-allows, with their label, and there is no other point: what is left to hide it is the noise. Every
-run goes through the design's own `noise` and `measure`. Under "replace-one" the canary takes the
-place of a point whose contribution is as different as possible.
+allows, with their label, and there is no other point. So only the noise hides it. Every run goes
+through the design's own `noise` and `measure`. Under "replace-one", the canary takes the place of a
+point whose contribution is as different as possible.
 
-The score of a run is the logarithm of the likelihood ratio of what was released (for Poisson
-samples that of the mixture), which by Neyman and Pearson no other attack beats; for private
-KNN-Shapley values the value itself, of which it is a monotone function.
+The score of a run is the logarithm of the likelihood ratio of the release (for Poisson samples,
+that of the mixture). By Neyman and Pearson, no other attack beats it. For private KNN-Shapley
+values, the score is the value itself, because the ratio is a monotone function of it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LARGEST_CROWD = 20_000  # points that fill the ranks before a canary
 
 @dataclass(frozen=True)
 class Bait:
-    """A design for a made-up validation set of neighborhoods, and the canaries, one for each."""
+    """A design for a made-up validation set of neighborhoods, with one canary for each."""
 
     design: Design
     canaries: Places
@@ -63,7 +63,7 @@ class Bait:
 
     @cached_property
     def shifts(self) -> list[tuple[Integers, Integers]]:
-        """What is measured without and with each canary, if no sample leaves it out."""
+        """The numbers measured without and with each canary, if no sample leaves it out."""
         empty = self.footprint([])
         return [
             (self.footprint(absent) if absent else empty, self.footprint([canary]))
@@ -75,9 +75,9 @@ class Bait:
         cls, mechanism: Mechanism, budget: Budget, adjacency: Adjacency, neighborhoods: int,
         size: int, task: str = CLASSES, kernel: Any = BOX, *, leaves: bool = False,
     ) -> Bait:  # fmt: skip
-        """Neighborhoods of so many validation points each, and a canary in every one.
+        """Neighborhoods of `near` validation points each, with a canary in every one.
 
-        With `leaves` a neighborhood is a leaf of so many trees.
+        With `leaves`, a neighborhood is a leaf of each of `near` trees.
         """
         if isinstance(mechanism, Cells):
             mechanism = replace(mechanism, cells=mechanism.cells or neighborhoods)
@@ -107,11 +107,11 @@ class Bait:
         return self.design.setting.contributions(points, Units.of(None, len(points)))
 
     def footprint(self, places: Places) -> Integers:
-        """What the design measures of these points where none is left out of a sample."""
+        """What the design measures for these points if none is left out of a sample."""
         return self.design.footprint(self.contributions(places))
 
     def trial(self) -> Trial:
-        """Releases of some of the canaries: each a data set, measured in every run."""
+        """A trial whose runs release some of the canaries; every run measures a whole data set."""
         worlds: dict[bytes, Contributions] = {}
 
         def release(source: Noise, truth: Flags) -> Integers:
@@ -127,9 +127,9 @@ class Bait:
         return Trial(len(self.canaries), release, score, self.residual)
 
     def residual(self, outputs: Integers, truth: Flags) -> Integers:
-        """The noise of releases: what is left once what was measured is taken off.
+        """The noise of releases: the released numbers minus the measured ones.
 
-        Who was sampled is not known, so that of samples only those of nobody are noise.
+        If a mechanism samples, who was sampled is unknown, so only releases of nobody are noise.
         """
         if isinstance(self.design, PaperDesign):
             return outputs[~truth[:, 0] & (not self.substitutes[0])]
@@ -139,7 +139,7 @@ class Bait:
         return left
 
     def chosen(self, truth: Flags) -> Places:
-        """The canaries that are in, and what stands in the place of the others."""
+        """The canaries that are in, and the substitutes for the others."""
         cases = zip(self.canaries, self.substitutes, truth, strict=True)
         return [place for canary, out, here in cases for place in ([canary] if here else out)]
 
@@ -149,7 +149,7 @@ class Bait:
         return np.array([self.score(output, *self._own(shifts))[0] for shifts in self.shifts])
 
     def _own(self, shifts: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
-        """Without sample sizes, to which all canaries add."""
+        """A canary's own part of a release, without the sample size, to which all canaries add."""
         if not isinstance(self.design, PaperDesign) or self.design.options.counts != "three":
             return shifts
         return tuple(np.concatenate([0 * s[:1], s[1:]]) for s in shifts)  # type: ignore[return-value]
@@ -157,15 +157,15 @@ class Bait:
     def score(self, outputs: Integers, without: Integers, canary: Integers) -> Floats:
         """The logarithm of the likelihood ratio of each release.
 
-        Laplace noise gives many releases the same ratio; next to nothing is added to tell them
-        apart, for noise that is not what it should be.
+        Laplace noise gives many releases the same ratio. A tiny amount is added to tell them apart,
+        in case the noise is not what it should be.
         """
         ratio = self._likelihood(outputs, canary) - self._likelihood(outputs, without)
         axes = tuple(range(1, outputs.ndim))
         return ratio + TIE * (outputs * (canary - without)).sum(axis=axes)
 
     def _likelihood(self, outputs: Integers, shift: Integers) -> Floats:
-        """Its logarithm, if a point moves the release by `shift`, over that of noise alone."""
+        """The log-likelihood if a point moves the release by `shift`, minus that of noise alone."""
         design, axes = self.design, tuple(range(1, outputs.ndim))
         if isinstance(design, CellsDesign):
             gain = np.abs(outputs) - np.abs(outputs - shift)
@@ -181,13 +181,13 @@ class Bait:
 
 
 def _places(size: int, *, uneven: bool) -> Floats:
-    """Validation points around a canary, all of them near it; uneven: and one more near some."""
+    """Validation points around a canary, all near it; if uneven, one more is near some of them."""
     crowd = np.linspace(0, RADIUS / 4, size)
     return np.append(crowd, 1.1 * RADIUS) if uneven and size > 1 else crowd
 
 
 def _made_up_forest(spots: Array, trees: int) -> Forest:
-    """Trees that are all alike, with two leaves around each spot: its canary is in the first."""
+    """Identical trees with two leaves around each spot; the spot's canary is in the first leaf."""
     from sklearn.tree import DecisionTreeRegressor
 
     places = np.concatenate([spots, spots + RADIUS])[:, None]
@@ -199,7 +199,8 @@ def knn_trial(design: KNNDesign) -> Trial:
     """A point whose value is released, and a canary behind it that lowers the value the most.
 
     With k points before it, none with the label, a canary with the label of the validation points
-    takes 1 / (k (k + 1)) from each of them. Sampled, there must be others to fill the ranks.
+    takes 1 / (k (k + 1)) from each of them. With sampling, there must be other points to fill the
+    ranks.
     """
     validation = check_validation(
         np.zeros((design.validation, 1)), ["yes"] * design.validation, metric="euclidean",
@@ -237,13 +238,13 @@ def _fillers(k: int, rate: float | None) -> int:
 
 
 def read_places(places: Places, validation: Validation) -> PrivatePoints:
-    """Points at these places, as a release reads them."""
+    """Read points at these places just like a release does."""
     rows = np.array([place for place, _ in places]).reshape(-1, 1)
     return read_points(rows, [label for _, label in places], validation)
 
 
 def guesses(scores: Floats, count: int) -> Integers:
-    """Guesses at the canaries that stand out most, 0 for the others."""
+    """Guess at the canaries whose scores stand out most; 0 for the others."""
     if not 0 < count <= len(scores):
         raise InputError(f"count must be between 1 and {len(scores)}, got {count}")
     out = np.zeros(len(scores), np.int64)

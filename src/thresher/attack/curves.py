@@ -1,4 +1,4 @@
-"""What one neighbor tells: the value of a fixed point with and without its nearest neighbor."""
+"""What one neighbor reveals: the value of a fixed point with and without its nearest neighbor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GRIDS: dict[str, Sequence[Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class NeighborEffect:
-    """Two curves over `grid` (values of k, or radii); how far they are apart is what leaks."""
+    """Two curves over `grid` (values of k, or radii); the gap between them is what leaks."""
 
     over: str  # "k" or "radius"
     grid: NDArray[np.float64]  # where the point was valued
@@ -55,7 +55,7 @@ def neighbor_effect(
     over, grid
         "k" (1 to 15, unless a grid is given) or "radius" (0.1 to 0.9).
     utility
-        Of `knn_shapley`, for "k".
+        As in `knn_shapley`, for "k" only.
 
     Examples
     --------

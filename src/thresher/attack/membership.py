@@ -1,8 +1,8 @@
-"""Membership inference from values: whether a point is among those that a server holds.
+"""Membership inference from values: find out if a server holds a point.
 
-The attacker hands in a copy of a point and is told what the copy is worth. If the point is there
-already the copy has a twin, and is worth less (or less negative). How much less than usual is told
-from shadow sets, drawn from points like the members.
+The attacker submits a copy of a point and learns what the copy is worth. If the point is already
+there, the copy has a twin and is worth less (or is less negative). Shadow sets, drawn from points
+like the members, show what value is usual.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Attack:
         return f"Attack({found}, {members} members, {others} non-members)"
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """For each attack: AUROC, standard error, share of members found at 1 % false alarms."""
+        """AUROC, standard error, and share of members found at 1 % false alarms, by attack."""
         return {
             name: {
                 "auroc": roc.auroc,
@@ -101,9 +101,9 @@ def membership_attack(
     X_val, y_val, classes
         The public validation set, as in `tknn_shapley`.
     against
-        What is attacked: `thresher.attack.TKNN(radius, metric, semivalue)` (the default), `KNN(k,
-        metric, utility)`, `DPTKNN(epsilon, delta, mechanism, radius, metric)`, or
-        `Recomputed(function)` for any other valuation, which is slow.
+        The target: `thresher.attack.TKNN(radius, metric, semivalue)` (the default), `KNN(k, metric,
+        utility)`, `DPTKNN(epsilon, delta, mechanism, radius, metric)`, or `Recomputed(function)`
+        for any other valuation, which is slow.
     members, nonmembers, shadow
         How many points of each kind; the paper has 200, 200 and 400.
     shadow_sets
@@ -204,9 +204,10 @@ def _paper_scores(
 
 
 def normal_ratios(score: Floats, seen: Floats, inside: Flags) -> Floats:
-    """The logarithm of N(told; IN) / N(told; OUT) for each candidate, from samples of either.
+    """The log of N(score; IN) / N(score; OUT) for each candidate, fitted to samples of both.
 
-    `seen` has a row for each turn and a column for each candidate, which was `inside` or not.
+    `score` is what the server returned. `seen` has a row for each turn and a column for each
+    candidate, and `inside` says whether that candidate was in.
     """
     sides = np.stack([~inside, inside])
     count, total, squares = ((sides * seen**power).sum(axis=1) for power in (0, 1, 2))

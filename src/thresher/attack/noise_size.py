@@ -1,8 +1,8 @@
-"""What the noise alone shows: how large it is, and whether a run had far too little of it.
+"""What the noise alone shows: how large it is, and whether some runs had far too little.
 
-Once what was measured is taken off, what is left of a release is noise. Its spread says how much
-epsilon is spent at least if the noise has the shape it should have. A single run without noise
-says more than that: it gives everything away, even if it is one of thousands.
+A release minus the measured numbers is noise. If the noise has the right shape, its spread gives a
+lower bound on epsilon. A single run without noise shows more: it reveals everything, even if it is
+one in thousands.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Shape:
     roots: Any = 1.0  # by which the noise of a number is narrower: one for each column
 
     def energy(self, noise: Integers) -> Floats:
-        """Of each run, one a row: the sum of squares, or of absolute values."""
+        """The energy of each run (one per row): the sum of squares, or of absolute values."""
         flat = (noise * self.roots).reshape(len(noise), -1)
         return (flat**2 if self.kind == "gaussian" else np.abs(flat)).sum(axis=1)
 
     def most(self, energy: Floats, numbers: int, alpha: float) -> float:
         """An upper limit of the scale, too low with probability at most alpha.
 
-        By the larger of two standard errors, of these runs and of the noise as it should be: few
-        runs that are quiet by chance also seem to vary little.
+        It uses the larger of two standard errors: that of these runs, and that of the noise as it
+        should be. A few runs that are quiet by chance also seem to vary little.
         """
         usual = self._deviation() * math.sqrt(numbers)
         error = max(float(energy.std(ddof=1)), usual) / math.sqrt(len(energy))
@@ -56,7 +56,7 @@ class Shape:
         return math.sqrt(2 * p / (1 - p) ** 2 - (2 * p / (1 - p**2)) ** 2)
 
     def quiet(self, energy: Floats, numbers: int) -> tuple[int, float]:
-        """Runs with very little noise, and how many there should be."""
+        """The number of runs with very little noise, and how many are expected."""
         wanted = RARE / len(energy)
         if self.kind == "gaussian":
             from scipy.stats import chi2
@@ -70,7 +70,7 @@ class Shape:
 
 
 def _sums(p: float, numbers: int) -> Floats:
-    """The law of the sum of absolute values of so many discrete Laplace numbers, its low end."""
+    """The low end of the distribution of a sum of absolute discrete Laplace numbers."""
     reach = 1 + math.ceil(numbers * p / (1 - p) + 1)
     one = 2 * (1 - p) / (1 + p) * p ** np.arange(reach)
     one[0] /= 2
@@ -82,7 +82,7 @@ def _sums(p: float, numbers: int) -> Floats:
 
 
 def too_quiet(found: int, expected: float, alpha: float) -> bool:
-    """Whether so many quiet runs have a probability of at most alpha."""
+    """Whether this many quiet runs have a probability of at most alpha."""
     from scipy.stats import poisson
 
     return found > 0 and float(poisson.sf(found - 1, expected)) <= alpha

@@ -1,9 +1,9 @@
-"""What an attacker is told: the value of a copy of any candidate, added to what a server holds.
+"""What an attacker learns: the value of a copy of any candidate, added to what a server holds.
 
-An oracle knows all points of an experiment, and tells for any set of them that a server might hold
-what a copy of each candidate would be worth to each validation point. Sets differ by one point
-thousands of times over, so nothing is valued anew: exact threshold values follow from counts, which
-are sums, and nearest-neighbor values from the candidate's rank among sorted points.
+An oracle knows all points of an experiment. For any set of them that a server might hold, it
+computes what a copy of each candidate would be worth to each validation point. There are thousands
+of sets that differ by one point, so none is valued from scratch. Exact threshold values follow from
+counts, which are sums, and nearest-neighbor values from the candidate's rank among sorted points.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Oracle(Protocol):
     def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
         """What a copy of each candidate is worth to each validation point, beside `held`.
 
-        With `twin` each candidate is in what is held, once more than `held` says.
+        With `twin`, the server also holds each candidate once more than `held` says.
         """
 
     def strong_scores(self, held: Integers, candidates: Integers) -> Floats | None:
-        """High for those of the candidates that are held, as far as one can find out."""
+        """Scores that are high for candidates that are likely to be held; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class NearTables:
 
     @classmethod
     def of(cls, points: Points, side: BallSide) -> NearTables:
-        """By the pair rule; without a kernel there is one ring."""
+        """Find rings by the pair rule; without a kernel, there is one ring."""
         rings, ball = max(1, len(side.edges)), side.near("all")
         place = ring_pairs(points, ball, rings) if side.edges else ~near_pairs(points, ball)
         return cls(
@@ -68,7 +68,7 @@ class NearTables:
 
     @property
     def near(self) -> Flags:
-        """Who is near."""
+        """Which points are near which validation points."""
         return self.place < self.rings
 
     def priced(self, rows: Integers, gain: Floats, loss: Floats) -> Floats:
@@ -89,7 +89,7 @@ class TargetTables:
 
     @classmethod
     def of(cls, points: Points, side: BallSide) -> TargetTables:
-        """By the pair rule."""
+        """Find near points by the pair rule."""
         near = near_pairs(points, side.near("all"))
         return cls(near.astype(np.float64), points.codes.astype(np.float64))
 
@@ -101,14 +101,14 @@ class TargetTables:
 
 @dataclass(frozen=True)
 class CountOracle:
-    """Prices of a newcomer beside held points; a twin adds one to the count that is the copy's."""
+    """Exact prices for a newcomer beside held points; a twin adds one to the copy's own count."""
 
     tables: NearTables
     semivalue: Semivalue
     exact = True
 
     def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
-        """Gain at (same + twin, other), loss at (same, other + twin)."""
+        """The values at the gain for (same + twin, other) and the loss for (same, other + twin)."""
         tables = self.tables
         same, other = self._vectors[held].sum(axis=0).astype(np.int64).reshape(2, -1)
         gain, _ = rest_prices(same + twin, other, tables.classes, self.semivalue)
@@ -122,7 +122,7 @@ class CountOracle:
         return np.hstack([near & match, near & ~match]).astype(np.float64)
 
     def strong_scores(self, held: Integers, candidates: Integers) -> Floats:
-        """From the counts, which values for each validation point reveal."""
+        """The scores from the exact counts, which values for each validation point reveal."""
         vectors = self._vectors
         if self.tables.classes == 1:  # all prices are 0, whatever the counts
             return np.zeros(len(candidates))
@@ -131,7 +131,7 @@ class CountOracle:
 
 @dataclass(frozen=True)
 class NoisyOracle:
-    """Prices of a private release of what is held: the same for all who ask."""
+    """Prices of a private release of the held points: the same for everyone who asks."""
 
     points: Points
     design: Design
@@ -140,7 +140,7 @@ class NoisyOracle:
     exact = False
 
     def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
-        """Of one new release."""
+        """The values at the prices of one new release."""
         assert not twin  # noqa: S101 - asked for only where it costs nothing
         found, setting = self.design.prices(self.release(held)), self.design.setting
         if self.tables is None:
@@ -150,7 +150,7 @@ class NoisyOracle:
         return self.tables.priced(candidates, *prices)
 
     def release(self, held: Integers) -> Integers:
-        """The noisy numbers, by the design's own code."""
+        """The noisy numbers, made by the design's own code."""
         return self.design.release(self._contributions(held), self.source)
 
     def _contributions(self, held: Integers) -> Contributions:
@@ -160,7 +160,7 @@ class NoisyOracle:
         return self.design.setting.contributions(some, Units.of(None, len(held)))
 
     def strong_scores(self, held: Integers, candidates: Integers) -> Floats:
-        """From the published numbers, with the known variance of their noise."""
+        """The scores from the published numbers, given the known variance of their noise."""
         noise = np.array([self.design.noise(self.source).ravel() for _ in range(NOISE_DRAWS)])
         variance = np.full(noise.shape[1], noise.var())
         each = [self.design.footprint(self._contributions(candidates[[i]])).ravel()
@@ -176,9 +176,10 @@ class NoisyOracle:
 def list_scores(vectors: Floats, noisy: Array, held: int, variance: Floats | float) -> Floats:
     """How likely each point of a list is among the `held` ones whose vectors add up to `noisy`.
 
-    noisy = sum_c w_c u_c + noise, with w_c = 1 for members and 0 for others of the list, of which
-    they are a known share s: the mean of w given `noisy` under the normal law of the same mean and
-    variance, s + V U (U' V U + S)^-1 (noisy - s sum_c u_c), V = s (1 - s), S of the noise.
+    Let noisy = sum_c w_c u_c + noise, with w_c = 1 for members and 0 for others. Members are a
+    known share s of the list. The score is the mean of w given `noisy`, under the normal
+    distribution with the same mean and variance: s + V U (U' V U + S)^-1 (noisy - s sum_c u_c),
+    where V = s (1 - s) and S is the variance of the noise.
     """
     share = held / len(vectors)
     spread = share * (1 - share)
@@ -192,12 +193,13 @@ def list_scores(vectors: Floats, noisy: Array, held: int, variance: Floats | flo
 class RankOracle:
     """Values of a newcomer by its rank among held points, sorted by distance.
 
-    With matches a_1, ..., a_N of the held points, nearest first, p of them before the copy, and e
-    the number of copies (1, or 2 with a twin) the recursion of `nearest` gives the copy
+    Let a_1, ..., a_N be the matches of the held points, nearest first, with p of them before the
+    copy, and let e be the number of copies (1, or 2 with a twin). The recursion of `nearest` gives
+    the copy
 
         last + step_{p+e} (match - a_{p+1}) + sum_{j=p+1}^{N-1} step_{j+e} (a_j - a_{j+1}),
 
-    or just `last`, its own, if all held points are nearer.
+    or just its own `last` if all held points are nearer.
     """
 
     exact = True
@@ -219,11 +221,12 @@ class RankOracle:
         return self._values(held, codes, self.upto[candidates], 1 + twin)
 
     def strong_scores(self, held: Integers, candidates: Integers) -> Floats:
-        """By two crafted points of another label, a hair to either side of the candidate.
+        """Score by two crafted points of another label, just to either side of the candidate.
 
         One is nearer to some validation points, the other to the rest. Their values differ only if
-        somebody stands between: by (step_q - step_{q+1}) for each validation point that carries one
-        of the two labels, q the rank of who is there, which is 0 up to rank k and else is not.
+        some point lies between them. For each validation point that carries one of the two labels,
+        they differ by (step_q - step_{q+1}), with q the rank of that point. This is 0 up to rank k,
+        and not 0 beyond.
         """
         other = (self.points.codes[candidates] + 1) % len(self.validation.classes)
         before, behind = (
@@ -236,7 +239,7 @@ class RankOracle:
     def _values(
         self, held: Integers, codes: NDArray[np.int32], reach: Integers, copies: int
     ) -> Floats:
-        """Of points with these class codes behind the first `reach` of all points."""
+        """The values of points with these class codes behind the first `reach` of all points."""
         n, columns = len(held), np.arange(len(self.validation))
         here = np.zeros(len(self.points), np.bool_)
         here[held] = True
@@ -264,7 +267,7 @@ class RankOracle:
         return out
 
     def _recursion(self, held: Integers, code: int, copies: int) -> Recursion:
-        """For the held points and so many copies of one of this class."""
+        """The recursion for the held points and this many copies of a point of this class."""
         sizes = np.bincount(self.points.codes[held], minlength=len(self.validation.classes))
         sizes[code] += copies
         return Recursion.of(sizes, self.k, self.utility)
@@ -277,7 +280,7 @@ def _ranks(ranked: Floats, keys: Floats, side: Literal["left", "right"]) -> Inte
 
 @dataclass(frozen=True)
 class CallOracle:
-    """The value of the last of the points, summed over the validation set: one column."""
+    """Any function's value of the last point, summed over the validation set: one column."""
 
     function: Callable[..., Any]
     X: Array
@@ -286,7 +289,7 @@ class CallOracle:
     exact = True
 
     def values(self, held: Integers, candidates: Integers, *, twin: bool = False) -> Floats:
-        """One call for each candidate."""
+        """The values, from one call for each candidate."""
         found = []
         for candidate in candidates:
             rows = np.concatenate([held, [candidate] * (1 + twin)])
@@ -295,4 +298,4 @@ class CallOracle:
         return np.array(found)
 
     def strong_scores(self, held: Integers, candidates: Integers) -> None:
-        """Nothing is known of the function."""
+        """Return None: nothing is known about the function."""

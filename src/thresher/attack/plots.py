@@ -1,4 +1,4 @@
-"""Figures of attacks; each function draws on a matplotlib axis, a new one if none is given."""
+"""Figures of attacks; each function draws on a matplotlib axis, or on a new one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thresher.plots import new_axis, save_figure
 
 
 def plot_roc(attack: Attack, ax: Any = None, *, title: str = "Who is a member?") -> Any:
-    """ROC curves of all attacks, both axes logarithmic: what counts is the lower left."""
+    """Draw the ROC curves of all attacks on logarithmic axes: the lower left matters most."""
     ax = ax if ax is not None else new_axis()
     least = 0.5 / min(int((~attack.is_member).sum()), int(attack.is_member.sum()))
     for name, roc in attack.rocs.items():
@@ -34,7 +34,7 @@ def save_roc(attack: Attack, path: str | Path) -> None:
 
 
 def plot_effect(effect: NeighborEffect, ax: Any = None, *, title: str = "") -> Any:
-    """The value of a point with and without its nearest neighbor."""
+    """Draw the value of a point with and without its nearest neighbor."""
     ax = ax if ax is not None else new_axis()
     ax.plot(effect.grid, effect.beside, marker="o", label="neighbor in the data")
     ax.plot(effect.grid, effect.alone, marker="s", linestyle="--", label="neighbor taken out")

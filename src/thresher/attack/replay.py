@@ -1,10 +1,10 @@
-"""Replays: whether anything leaves but the table.
+"""Replays: check that nothing but the table leaks.
 
-Prices, values and whatever else a release tells must follow from its table, from public data, and
-for an owner's values from that owner's own points. So the same table is put in the place of what
-was released, with the canary in the data and without it, and all that leaves is compared, bit by
-bit. Noise must be asked for in the same words, too, and the canary must not move what is measured
-by more than the noise is for. One difference is proof: no statistics, no false alarms.
+Everything that leaves a release must follow from its table and public data, and an owner's values
+also from that owner's own points. So both data sets, with the canary and without it, get the same
+released table, and everything that leaves is compared bit by bit. The requests for noise must be
+the same, too, and the canary must not move the measured numbers farther than the noise can hide.
+One difference is proof, without statistics or false alarms.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ TIGHT = 1e-6
 
 
 class Tape(Relay):
-    """A source of noise that keeps what it was asked for."""
+    """A source of noise that records the requests for it."""
 
     def __init__(self, source: Noise) -> None:
         super().__init__(source)
         self.asked: list[tuple[str, float, int]] = []
 
     def draw(self, kind: str, number: float, size: int) -> Any:
-        """Coins are not kept: how many are tossed is told to nobody, for it tells of the points."""
+        """Record a request, except for coins: their number depends on points and stays private."""
         if kind != "sample":
             self.asked.append((kind, number, size))
         return super().draw(kind, number, size)
@@ -60,7 +60,7 @@ def replay_bait(
     *game: Any,
     leaves: bool = False,
 ) -> Bait:
-    """One canary among validation points that are all near it."""
+    """Bait with one canary, among validation points that are all near it."""
     if isinstance(mechanism, Table):
         if isinstance(mechanism.bound, str):
             mechanism = replace(mechanism, bound=BOUND, weights=mechanism.exponent)
@@ -86,7 +86,7 @@ class Replay:
         ]
 
     def differences(self, runs: int, advance: Advance | None = None) -> tuple[str, ...]:
-        """What differs although the table is the same, in so many replays."""
+        """What differs between replays although the table is the same."""
         found: dict[str, None] = {}
         for start in range(0, runs, BLOCK):
             noise = self.design.noise(Seeded(start))
@@ -102,7 +102,7 @@ class Replay:
         return tuple(f"{name} depend on more than the released table" for name in found)
 
     def _leaving(self, world: int, table: Integers, *, whole: bool) -> Iterator[tuple[str, Any]]:
-        """All that leaves a release of one of the two data sets that gave this table."""
+        """Everything that leaves a release with this table, from one of the two data sets."""
         tape = Tape(Seeded(0))
         self.design.noise(tape)
         self.design.measure(self.worlds[world], tape)
@@ -121,7 +121,7 @@ class Replay:
             yield "the personal epsilons of others", outcome.personal_epsilon[others].tobytes()
 
     def epsilon(self) -> float | None:
-        """The epsilon that this noise leaves for what the canary moves; None for samples."""
+        """The epsilon that this noise gives for the canary's move; None for samples."""
         without, canary = (self.design.measure(world, Seeded(0)) for world in self.worlds)
         moved, design = (canary - without).astype(np.float64), self.design
         if isinstance(design, PaperDesign):
@@ -134,7 +134,7 @@ class Replay:
 
 
 def leaks(bait: Bait, runs: int, advance: Advance | None = None) -> tuple[str, ...]:
-    """What leaves beside the table, and whether one point moves it by too much: sentences."""
+    """Sentences about what leaks besides the table, and about a point that moves it too far."""
     replay = Replay(bait)
     found, moved = replay.differences(runs, advance), replay.epsilon()
     claimed = bait.design.setting.budget.epsilon

@@ -1,8 +1,8 @@
 """A lower bound on epsilon that assumes Poisson-sampled Gaussian releases, and only their noise.
 
-What `mu_from_runs` and `epsilon_if_gaussian` are for Gaussian noise: much sharper than Clopper and
-Pearson at one delta, since the whole trade-off curve that the accountant claims is compared with
-the runs.
+This is for sampled releases what `mu_from_runs` and `epsilon_if_gaussian` are for Gaussian noise.
+It is much sharper than Clopper and Pearson at one delta, because it compares the runs with the
+whole trade-off curve that the accountant claims.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LESS, MORE = 2.0, 8.0  # times the noise claimed: what is considered (less takes
 
 @dataclass(frozen=True)
 class Scheme:
-    """So many releases of a fresh Poisson sample each, with Gaussian noise."""
+    """A number of releases, each of a fresh Poisson sample, with Gaussian noise."""
 
     rate: float
     steps: int
@@ -35,7 +35,8 @@ class Scheme:
     def ceiling(self, multiplier: float, epsilon: float) -> Any:
         """The largest share of hits that this noise allows at each share of false alarms.
 
-        min over e of d(e) + exp(e) q and of 1 - exp(-e) (1 - d(e) - q), d the accountant's delta.
+        It is the minimum over e of d(e) + exp(e) q and 1 - exp(-e) (1 - d(e) - q), with d the
+        accountant's delta.
         """
         grid = epsilon * np.linspace(1 / 8, 3.0, LOSSES)  # below, accounting takes long
         deltas = np.array([
@@ -61,11 +62,12 @@ def epsilon_if_sampled(
     inside, outside
         Scores of runs with and without the canary.
     scheme
-        How often, at what rate, with what noise; the noise is what is in question.
+        How often it releases, at what rate, with what noise. The noise is what is in question.
     epsilon, delta
         The claim: where to look.
     confidence
-        The bound is too high with probability at most 1 - confidence, if it is such a scheme.
+        The bound is too high with probability at most 1 - confidence, if the scheme is of this
+        kind.
     area
         A lower limit of the area under the ROC curve, if there is one, with its own confidence.
     """
@@ -88,6 +90,6 @@ def epsilon_if_sampled(
 
 
 def _contrast(hits: Any, runs: int, others: Any, other_runs: int) -> Any:
-    """How many standard errors two shares are apart."""
+    """How many standard errors lie between two shares."""
     p, q = hits / runs, others / other_runs
     return (p - q) / np.sqrt((p * (1 - p) + 1 / runs) / runs + (q * (1 - q)) / other_runs)

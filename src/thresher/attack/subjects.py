@@ -1,4 +1,4 @@
-"""What is audited: a claim, canaries that put it to the test, and the noise it takes."""
+"""The subject of an audit: a claim, canaries that test it, and the noise that it needs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ USUAL_K = 5
 
 @dataclass(frozen=True)
 class Subject:
-    """A claim, what is run to test it, canaries for one release, and what is replayed."""
+    """A claim, the trial that tests it, canaries for one release, and bait for replays."""
 
     claim: Claim
     trial: Trial
@@ -48,7 +48,7 @@ def subject_of(
     mechanism: object, budget: Budget, adjacency: Adjacency, near: int | None, canaries: int,
     *game: Any, leaves: bool = False,
 ) -> Subject:  # fmt: skip
-    """Of a mechanism that releases a table, with so many canaries in the audit of one release."""
+    """The subject for a mechanism that releases a table, with this many canaries in one release."""
     if not isinstance(mechanism, Mechanism):
         mechanism = MECHANISMS[check_choice("mechanism", mechanism, (*MECHANISMS, "knn"))]()
     size, each, many = _crowd(mechanism, near)
@@ -69,7 +69,7 @@ def subject_of(
 
 
 def _crowd(mechanism: Mechanism, near: int | None) -> tuple[int, int, int]:
-    """Validation points near a canary, the same in one release of many, and how many there are."""
+    """How many validation points are near a canary, how many in one release; how many canaries."""
     if isinstance(mechanism, Paper):  # only a point near all of them spends what is claimed
         return near or LONE_NEAR, 1, 1
     if isinstance(mechanism, Cells):
@@ -80,7 +80,7 @@ def _crowd(mechanism: Mechanism, near: int | None) -> tuple[int, int, int]:
 
 
 def _shape(bait: Bait, budget: Budget) -> Shape:
-    """The noise that the budget takes for what the first canary moves, by its own calculation."""
+    """The noise that the budget needs for the first canary's move, computed independently."""
     without, canary = bait.shifts[0]
     moved, design = (canary - without).astype(np.float64), bait.design
     if isinstance(design, PaperDesign):
@@ -110,7 +110,7 @@ def _shape(bait: Bait, budget: Budget) -> Shape:
 def knn_subject(
     budget: Budget, adjacency: Adjacency, near: int | None, k: int | None, subsample: float | None
 ) -> Subject:
-    """Of private nearest-neighbor values."""
+    """The subject for private nearest-neighbor values."""
     k, near = check_count("k", USUAL_K if k is None else k), near or LONE_NEAR
     rate = None if subsample is None else check_number("subsample", subsample, least=1e-6, most=1)
     rate = None if rate == 1 else rate

@@ -1,8 +1,8 @@
-"""Many releases, with canaries and without: their scores, and how loud each was.
+"""Many releases, with and without canaries: their scores, and how loud each was.
 
-In half of the runs one canary is alone, or nobody is there: what depends on who else is there
-shows. In the other half every canary is in by a coin of its own, so that one release is as good as
-many. The first canary is in exactly half of the runs of either kind.
+In half of the runs, the first canary is alone or nobody is there. This shows effects that depend on
+who else is there. In the other half, a coin decides for every other canary, so that one release
+counts for many. The first canary is in exactly half of the runs of either kind.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ CHUNK = 2048  # runs scored at a time
 
 
 class Buffered(Relay):
-    """The same noise, drawn many numbers at a time: a call of OpenDP takes long to set up."""
+    """The same noise, drawn many numbers at a time, because each call of OpenDP is slow."""
 
     def __init__(self, source: Noise) -> None:
         super().__init__(source)
         self._left: dict[tuple[str, float], Array] = {}
 
     def draw(self, kind: str, number: float, size: int) -> Any:
-        """From what is left, or from a new batch."""
+        """Take numbers from the last batch, or from a new one if too few are left."""
         left: Any = self._left.get((kind, number), ())
         if len(left) < size:
             left = super().draw(kind, number, max(size, BATCH))
@@ -40,7 +40,7 @@ class Buffered(Relay):
 
 @dataclass(frozen=True)
 class Trial:
-    """A mechanism, some canaries, and how to tell from a release which are in."""
+    """A mechanism, some canaries, and scores that show from a release which are in."""
 
     canaries: int
     release: Callable[[Noise, Flags], Integers]  # of the canaries that are in
@@ -50,7 +50,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Runs:
-    """What came of many releases, one a row."""
+    """The results of many releases, one per row."""
 
     truth: Flags  # which canaries were in
     crowded: Flags  # whether others than the first were
@@ -63,20 +63,20 @@ class Runs:
         return self.scores[self.truth[:, 0] == inside, 0]
 
     def pooled(self) -> Scores:
-        """The scores of all canaries; those of one run are one group."""
+        """The scores of all canaries; all scores of one run form a group."""
         counted = np.repeat(self.crowded[:, None], self.truth.shape[1], axis=1)
         counted[:, 0] = True
         rows = np.repeat(np.arange(len(counted))[:, None], counted.shape[1], axis=1)
         return Scores(self.scores[counted], self.truth[counted], rows[counted])
 
     def louder(self) -> Scores:
-        """How loud the runs are where the first canary is alone, or nobody is."""
+        """How loud the runs are in which the first canary is alone, or nobody is there."""
         alone = ~self.crowded
         return Scores(self.loudness[alone], self.truth[alone, 0], np.flatnonzero(alone))
 
 
 def coins(runs: int, canaries: int, random: np.random.Generator) -> tuple[Flags, Flags]:
-    """Which canaries are in, for so many runs with and without the first, and who is crowded."""
+    """Which canaries are in, for runs with and without the first, and which runs are crowded."""
     rows = np.arange(2 * runs)
     crowded = (rows // 2 % 2 == 1) & (canaries > 1)
     truth = (random.random((2 * runs, canaries)) < 0.5) & crowded[:, None]
@@ -88,7 +88,7 @@ def run_trial(
     trial: Trial, source: Noise, runs: int, random: np.random.Generator,
     advance: Advance | None = None,
 ) -> Runs:  # fmt: skip
-    """So many releases with the first canary, and as many without it."""
+    """Run a trial: as many releases with the first canary as without it."""
     truth, crowded = coins(runs, trial.canaries, random)
     scores, loud, noise = [], [], []
     for start in range(0, len(truth), CHUNK):

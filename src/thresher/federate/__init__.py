@@ -1,4 +1,4 @@
-"""Values without anyone who holds all the points: silos count at home, and a noisy sum leaves.
+"""Values although nobody holds all the points: silos count at home, and only a noisy sum leaves.
 
 `Task` says what is counted, by whom and at what budget. `Coordinator` adds up; each `Silo` counts
 its own points and values them at home. docs/federation.md has the protocol and what it claims.

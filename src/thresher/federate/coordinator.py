@@ -18,7 +18,7 @@ LINGER = 30.0  # seconds that silos have to fetch the result
 
 
 class Coordinator:
-    """Adds up what silos count, and sees only the noisy sum; use it in a `with` block.
+    """The party that adds up what silos count and sees only the noisy sum; use it with `with`.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class Coordinator:
     def run(self) -> Any:
         """Wait for the silos; returns the `Release`, or a price list if counts are exact.
 
-        Raises `ProtocolError` if too few silos are left at a step. Nobody has then learned a sum,
-        and another `Coordinator` can try again.
+        Raises `ProtocolError` if too few silos are left at a step. In that case, nobody has learned
+        a sum, and another `Coordinator` can try again.
         """
         self._server.run()
         found = self._round

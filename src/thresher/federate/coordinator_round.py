@@ -1,8 +1,8 @@
 """The coordinator of one round: a state machine without input or output.
 
-It collects one message of each silo, step by step, and has one for each silo to fetch. A step ends
-when all that are expected have answered, or when it is closed (at a deadline): with fewer than k
-answers the round has failed, and nobody has learned a sum.
+In each step, it collects one message from each silo, and has one for each silo to fetch. A step
+ends when all expected silos have answered, or when it is closed (at a deadline). With fewer than k
+answers, the round has failed, and nobody has learned a sum.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class CoordinatorRound:
 
     @property
     def answered(self) -> list[int]:
-        """Who has answered in this step."""
+        """The silos that have answered in this step."""
         return sorted(self._bodies)
 
     def receive(self, raw: bytes) -> None:
-        """Take in a message of a silo; a repeated one changes nothing."""
+        """Accept a message of a silo; a repeated one changes nothing."""
         message = messages.read(
             raw, keys=self.terms.keys, coordinator=self.terms.coordinator, most=self.terms.longest
         )
@@ -88,7 +88,7 @@ class CoordinatorRound:
             self._next()
 
     def close(self) -> None:
-        """End the step: go on with those who have answered, or fail if they are too few."""
+        """End the step: continue with the silos that have answered, or fail if they are too few."""
         if not self.failure and self.step < DONE:
             self._next()
 
@@ -119,7 +119,7 @@ class CoordinatorRound:
             )
 
     def _length(self) -> int:
-        """The bytes of a body in this step."""
+        """How many bytes a body has in this step."""
         others = len(self.expected) - 1
         return (
             messages.KEYS_BYTES, others * PARCEL_BYTES, 8 * self.terms.entries, 0,
@@ -142,7 +142,7 @@ class CoordinatorRound:
         if len(self._bodies) < self.terms.fewest:
             self.failure = (
                 f"{len(self._bodies)} of {self.terms.silos} silos were left "
-                f"({STEPS[self.step].name.lower()}), {self.terms.fewest} are needed; "
+                f"({STEPS[self.step].name.lower()}), but {self.terms.fewest} are needed; "
                 "nobody has learned a sum"
             )
             return
@@ -198,7 +198,7 @@ class CoordinatorRound:
         return self._to_all(bodies, Kind.AGREEMENTS, b"".join(bodies.values()))
 
     def _unmask(self, bodies: dict[int, bytes]) -> dict[int, bytes]:
-        """Open one seed of each silo, and take the masks off the sum."""
+        """Recover one seed of each silo, and remove the masks from the sum."""
         parts = {
             silo: messages.pieces(body, SHARE_BYTES, len(self._senders))
             for silo, body in bodies.items()

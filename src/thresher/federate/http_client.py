@@ -1,4 +1,4 @@
-"""A silo's side over HTTP: fetch, answer, repeat, until the result is there."""
+"""A silo's side over HTTP: fetch and answer messages until the result is there."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LARGEST_TASK = 1 << 32
 
 
 class Link:
-    """A way to a coordinator that keeps trying, for at most `patience` seconds without an answer.
+    """A connection to a coordinator that retries for up to `patience` seconds without an answer.
 
-    What is sent is signed and what is repeated changes nothing, so a request may be tried again.
+    Messages are signed and repeats change nothing, so a request may be tried again.
     """
 
     def __init__(self, url: str, patience: float) -> None:
@@ -34,7 +34,7 @@ class Link:
         self.sent = self.received = 0  # bytes of bodies
 
     def get(self, path: str, most: int) -> bytes | None:
-        """The body of at most so many bytes at a path, None if there is none yet."""
+        """The body at a path, of at most `most` bytes; None if there is none yet."""
         return self._ask("GET", path, None, most)
 
     def post(self, path: str, body: bytes) -> None:
@@ -76,7 +76,7 @@ class Link:
 
 
 def fetch_task(link: Link) -> Any:
-    """The task's document that the coordinator shows; nothing in it is checked."""
+    """The task's document from the coordinator; nothing in it is checked."""
     found = link.get("/task", LARGEST_TASK)
     try:
         return json.loads(found or b"null")
@@ -87,7 +87,7 @@ def fetch_task(link: Link) -> Any:
 def play(
     link: Link, start: Callable[[bytes], SiloRound], number: int, longest: int, wait: float
 ) -> Iterator[SiloRound]:
-    """Play a round, and yield after each stage that was answered; the last has the result.
+    """Take part in a round, and yield after each stage; the last yield has the result.
 
     `wait` is how many seconds a silo waits for one stage.
     """
@@ -113,7 +113,7 @@ def _stage(link: Link, stage: int, number: int, longest: int, wait: float) -> by
 
 
 def _reason(status: int, body: bytes) -> str:
-    """What the coordinator says of a refusal, in one short line."""
+    """The coordinator's reason for a refusal, in one short line."""
     try:
         said = str(json.loads(body)["error"]["message"])
     except (ValueError, LookupError, TypeError):

@@ -4,8 +4,9 @@
     GET  /stages/<stage>/<silo>    the message of a stage for a silo; 204 while there is none yet
     POST /messages                 a message of a silo
 
-Everything that matters is signed or sealed, so plain HTTP tells an eavesdropper no more than the
-coordinator learns. Bodies are as long as they say and no longer than a message of the task can be.
+Everything that matters is signed or sealed, so an eavesdropper on plain HTTP learns no more than
+the coordinator. A body must have its stated length, and cannot be longer than the longest message
+of the task.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class RoundServer:
 
     @property
     def url(self) -> str:
-        """Where silos reach it."""
+        """The URL at which silos reach it."""
         host, port = self._http.server_address[:2]
         return f"http://{host!s}:{port}"
 
@@ -77,7 +78,7 @@ class RoundServer:
                     self.change.notify_all()
 
     def linger(self, seconds: float) -> None:
-        """Go on until all survivors have fetched the result, or for so many seconds."""
+        """Keep serving until all survivors have fetched the result, or for this many seconds."""
         with self.change:
             self.change.wait_for(lambda: not self._unserved(), seconds)
 
@@ -94,7 +95,7 @@ class RoundServer:
             self.change.notify_all()
 
     def outgoing(self, stage: int, silo: int) -> bytes | None:
-        """The message of a stage for a silo; waits a while for it."""
+        """The message of a stage for a silo; wait a while for it."""
         if silo >= self.round.terms.silos or stage > DONE:
             raise ProtocolError(f"silo {silo} or stage {stage} does not exist")
         with self.change:

@@ -1,4 +1,4 @@
-"""Keys that say who somebody is: Ed25519, one a silo and one for the coordinator."""
+"""Keys that identify the parties: Ed25519, one for each silo and one for the coordinator."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Key:
 
     @classmethod
     def create(cls) -> Key:
-        """A new key, from the operating system's entropy."""
+        """Create a key from the operating system's entropy."""
         return cls(primitives.system_entropy(primitives.KEY_BYTES))
 
     @property
     def public(self) -> str:
-        """The public key, as 64 hexadecimal digits: send it to whoever makes the task."""
+        """The public key, as 64 hexadecimal digits: send it to the person who creates the task."""
         return primitives.public_signing_key(self.secret).hex()
 
     def save(self, path: str | Path) -> None:
@@ -50,7 +50,7 @@ class Key:
 
     @classmethod
     def load(cls, path: str | Path) -> Key:
-        """The key in a file that `save` wrote."""
+        """Load the key from a file that `save` wrote."""
         way = either("Key.create().save(path)", f"thresher federate key {path}")
         with reading(path, "key", otherwise=f"{way} makes it") as found:
             document = json.loads(found.read_text(encoding="utf-8"))

@@ -1,9 +1,9 @@
 """Messages: one canonical encoding, signed, of an exact length, bound to a round and its history.
 
-A message is a head of fixed size, a body and an Ed25519 signature of both. The head has a version,
-the kind, the round, the transcript so far (a hash of all that the sender has seen agreed), the
-sender, and the length of the body. There is one encoding of each message, so equal messages are
-equal bytes.
+A message is a head of fixed size, a body and an Ed25519 signature of both. The head has the
+version, kind, round, transcript so far (a hash of everything agreed in the round, as the sender saw
+it), sender, and length of the body. Each message has only one encoding, so equal messages are equal
+bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDTHS = (2, 4, 8)  # bytes of a number of the noisy sum
 
 
 class Kind(IntEnum):
-    """What a message says; even ones come from the coordinator, odd ones from a silo."""
+    """The kind of a message; even kinds come from the coordinator, odd ones from a silo."""
 
     ROUND = 0
     KEYS = 1
@@ -71,7 +71,7 @@ def write(
 
 
 def read(raw: bytes, *, keys: Sequence[bytes], coordinator: bytes, most: int) -> Message:
-    """The message in these bytes, of at most so many; refuses what no party of the task signed."""
+    """Read a message of at most `most` bytes; raise unless a party of the task signed it."""
     if not SMALLEST <= len(raw) <= most:
         raise ProtocolError(f"a message has {len(raw)} bytes, but at most {most} are allowed")
     magic, version, number, round_, transcript, sender, length = HEAD.unpack_from(raw)
@@ -92,23 +92,23 @@ def read(raw: bytes, *, keys: Sequence[bytes], coordinator: bytes, most: int) ->
 
 
 def round_id(task: bytes, nonce: bytes) -> bytes:
-    """The name of a round: of a task, and of a nonce that the coordinator draws for each try."""
+    """The name of a round, from its task and a nonce that the coordinator draws for each try."""
     return digest("round", task, nonce)
 
 
 def next_transcript(transcript: bytes, label: str, *parts: bytes) -> bytes:
-    """The transcript after something more was agreed."""
+    """The transcript after one more thing was agreed."""
     return digest(f"transcript {label}", transcript, *parts)
 
 
 def write_list(silos: Iterable[int]) -> bytes:
-    """Silos, by number, in rising order."""
+    """A list of silo numbers, in rising order, as bytes."""
     ordered = sorted(silos)
     return struct.pack(f">{len(ordered) + 1}H", len(ordered), *ordered)
 
 
 def read_list(body: bytes) -> tuple[list[int], bytes]:
-    """The silos that `write_list` wrote, and the bytes behind them."""
+    """The silos that `write_list` wrote, and the bytes after them."""
     if len(body) < 2:
         raise ProtocolError("a list of silos is cut off")
     (count,) = struct.unpack_from(">H", body)
@@ -122,14 +122,14 @@ def read_list(body: bytes) -> tuple[list[int], bytes]:
 
 
 def pieces(body: bytes, size: int, count: int) -> list[bytes]:
-    """The body cut into so many pieces of one size; refused unless it is that long."""
+    """The body cut into `count` pieces of one size; raise unless its length fits."""
     if len(body) != size * count:
         raise ProtocolError(f"a body has {len(body)} bytes, but {size * count} were expected")
     return [body[at : at + size] for at in range(0, len(body), size)]
 
 
 def write_table(table: Integers) -> bytes:
-    """Whole numbers in as few bytes each as all of them fit into.
+    """Whole numbers as bytes, all in the smallest width that fits them.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Shares of noise: how much each silo adds, and what all of it together is.
+"""Shares of noise: how much each silo adds, and how much noise the sum has.
 
-Of k survivors t may collude, and they know their own shares. So each silo adds a discrete Gaussian
-of variance sigma^2 / (k - t): those of the k - t others already hide what sigma hides (T12 of
-docs/privacy.md). If all n silos survive, the sum has n / (k - t) times the variance.
+Of k survivors, t may collude, and they know their own shares. So each silo adds a discrete Gaussian
+of variance sigma^2 / (k - t). Then the shares of the other k - t silos already hide what sigma
+hides (T12 of docs/privacy.md). If all n silos survive, the sum has n / (k - t) times that variance.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def share_sigma(sigma: float, fewest: int, colluding: int) -> float:
 
 
 def noise_excess(silos: int, fewest: int, colluding: int) -> float:
-    """The variance of the noise of so many silos, over that which the guarantee counts on.
+    """The variance of the noise of `silos` silos, divided by what the guarantee needs.
 
     Examples
     --------
@@ -38,5 +38,5 @@ def noise_excess(silos: int, fewest: int, colluding: int) -> float:
 
 
 def check_total(sigma: float, excess: float) -> None:
-    """Refuse noise that could wrap around 64 bits."""
+    """Raise if the noise could wrap around 64 bits."""
     check_sigma(sigma * math.sqrt(excess))

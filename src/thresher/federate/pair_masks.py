@@ -1,9 +1,9 @@
 """Masks that hide an upload, modulo 2^64.
 
-Silo i adds one stream for each other silo j that takes part: plus where i < j, minus where i > j,
-so that these cancel in the sum. It also adds a stream of its own, whose seed is opened for the
-silos that survive only. Without that self mask, an upload that arrives after its pairwise masks
-were opened would lie bare.
+Silo i uses one stream for each other silo j that takes part. It adds the stream if i < j and
+subtracts it if i > j, so that these streams cancel in the sum. It also adds a stream of its own,
+whose seed is recovered only if the silo survives. Without that self mask, an upload that arrives
+after its pairwise masks were recovered would not be hidden.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def self_mask(seed: bytes, silo: int, size: int, *, salt: bytes, stream: Stream)
 def pair_mask(
     secret: bytes, public: bytes, pair: tuple[int, int], size: int, *, salt: bytes, stream: Stream
 ) -> LongWords:
-    """The mask that two silos share; one end's secret and the other's public key give it."""
+    """The mask that two silos share, from one silo's secret and the other's public key."""
     about = struct.pack(">HH", *sorted(pair))
     return stream(derive(agree(secret, public), "pair mask", salt=salt, about=about), size)
 
@@ -35,7 +35,7 @@ def pair_masks(
     secret: bytes, silo: int, others: Iterable[tuple[int, bytes]], size: int,
     *, salt: bytes, stream: Stream = primitives.stream,
 ) -> LongWords:  # fmt: skip
-    """What a silo adds for its masks with `others`, each a number and its public key."""
+    """The sum of a silo's masks with `others`, each given by number and public key."""
     total = np.zeros(size, np.uint64)
     for other, public in others:
         mask = pair_mask(secret, public, (silo, other), size, salt=salt, stream=stream)
@@ -52,5 +52,5 @@ def to_words(table: object) -> LongWords:
 
 
 def to_numbers(words: LongWords) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The whole numbers between -2^63 and 2^63 - 1 that words modulo 2^64 stand for."""
+    """The whole numbers from -2^63 to 2^63 - 1 that words modulo 2^64 stand for."""
     return words.view(np.int64)

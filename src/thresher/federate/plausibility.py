@@ -1,8 +1,9 @@
-"""Whether a federated release can be what so many points add up to: a cheap look for lies.
+"""Check whether a federated release fits the number of points: a cheap test for lies.
 
 A silo can lie, and nothing in the protocol shows it. But a point adds at most one to either count
-of a validation point. So if counts are above the number of all points, by more than noise explains,
-somebody probably lied. How far the whole table is from what the validation set suggests is a hint.
+of a validation point. So if counts exceed the number of all points by more than noise explains,
+somebody probably lied. A whole table that is far from what the validation set suggests is another
+hint.
 """
 
 from __future__ import annotations

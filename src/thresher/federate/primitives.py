@@ -1,7 +1,7 @@
 """The only module that calls `cryptography`: signatures, agreement, derived keys, streams, seals.
 
-Every derived key names what it is for (`label`), and is bound to a round by its salt. So no key
-serves two purposes, and none serves two rounds.
+Every derived key has a purpose (`label`), and its salt binds it to a round. So no key serves two
+purposes or two rounds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Stream = Callable[[bytes, int], LongWords]
 
 
 class ProtocolError(ThresherError):
-    """A message, a peer or a round that is not what the protocol asks for.
+    """The error raised if a message, a party or a round does not follow the protocol.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class ProtocolError(ThresherError):
 
 
 def system_entropy(size: int) -> bytes:
-    """So many random bytes of the operating system."""
+    """Random bytes from the operating system."""
     return secrets.token_bytes(size)
 
 
@@ -58,7 +58,7 @@ def sign(secret: bytes, content: bytes) -> bytes:
 
 
 def is_signed(public: bytes, signature: bytes, content: bytes) -> bool:
-    """Whether `signature` is the one that the holder of this key made of `content`."""
+    """Whether the holder of this key signed `content` with `signature`."""
     wrong = _part("exceptions").InvalidSignature
     ed25519 = _part("hazmat.primitives.asymmetric.ed25519")
     try:
@@ -74,7 +74,7 @@ def public_exchange_key(secret: bytes) -> bytes:
 
 
 def agree(secret: bytes, public: bytes) -> bytes:
-    """What the holders of two X25519 keys alone know; refuses keys that would give it away."""
+    """The secret that only the holders of two X25519 keys know; raise if a key makes it public."""
     x25519 = _part("hazmat.primitives.asymmetric.x25519")
     try:
         shared = _exchanger(secret).exchange(x25519.X25519PublicKey.from_public_bytes(public))
@@ -86,21 +86,21 @@ def agree(secret: bytes, public: bytes) -> bytes:
 
 
 def derive(secret: bytes, label: str, *, salt: bytes, about: bytes = b"") -> bytes:
-    """A key of 32 bytes for one purpose, by HKDF-SHA256."""
+    """Derive a key of 32 bytes for one purpose, by HKDF-SHA256."""
     hkdf, hashes = _part("hazmat.primitives.kdf.hkdf"), _part("hazmat.primitives.hashes")
     info = DOMAIN + label.encode() + b"\0" + about
     return bytes(hkdf.HKDF(hashes.SHA256(), KEY_BYTES, salt=salt, info=info).derive(secret))
 
 
 def stream(key: bytes, size: int) -> LongWords:
-    """So many uniform words of 64 bits, by ChaCha20; a key is used for one stream."""
+    """A stream of uniform 64-bit words, by ChaCha20; each key is used for one stream."""
     ciphers = _part("hazmat.primitives.ciphers")
     cipher = ciphers.Cipher(ciphers.algorithms.ChaCha20(key, bytes(16)), None)
     return np.frombuffer(cipher.encryptor().update(bytes(8 * size)), "<u8")
 
 
 def seal(key: bytes, content: bytes, about: bytes) -> bytes:
-    """Content that only the holder of the key can read or change, by ChaCha20-Poly1305.
+    """Seal content so that only holders of the key can read or change it (ChaCha20-Poly1305).
 
     The nonce is constant: each key seals one message.
     """
@@ -108,7 +108,7 @@ def seal(key: bytes, content: bytes, about: bytes) -> bytes:
 
 
 def unseal(key: bytes, sealed: bytes, about: bytes) -> bytes:
-    """What `seal` sealed, for the same purpose."""
+    """Open what `seal` sealed for the same purpose."""
     try:
         return bytes(_aead(key).decrypt(bytes(12), sealed, about))
     except _part("exceptions").InvalidTag:
@@ -116,7 +116,7 @@ def unseal(key: bytes, sealed: bytes, about: bytes) -> bytes:
 
 
 def digest(label: str, *parts: bytes) -> bytes:
-    """A SHA-256 of parts, each with its length, under a name."""
+    """A SHA-256 of a name and of parts, each with its length."""
     state = hashlib.sha256(DOMAIN + label.encode())
     for part in parts:
         state.update(len(part).to_bytes(8, "big") + part)

@@ -1,4 +1,4 @@
-"""What comes of a round: the noisy sum as a `Release`, like that of a central one."""
+"""The result of a round: the noisy sum as a `Release`, just like a central release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thresher.privacy.release_setting import read_contributions
 
 @dataclass(frozen=True)
 class Holding:
-    """The points of one silo, as a private task counts them; the coordinator has none."""
+    """The points of one silo, as a private task counts them; the coordinator has no points."""
 
     private: PrivatePoints
     contributions: Contributions
@@ -30,14 +30,14 @@ class Holding:
 
     @classmethod
     def of(cls, task: Task, X: Any, y: Any, owners: Any = None) -> Holding:
-        """Read points; refuses only what is wrong with shapes and types."""
+        """Read points; raise only for wrong shapes and types."""
         known, silo = read_owners(owners), task.terms["unit"] == "silo"
         setting = task.design.setting
         return cls(*read_contributions(setting, X, y, known, together=silo), known)
 
     @classmethod
     def none(cls, task: Task) -> Holding:
-        """No points at all."""
+        """The coordinator's points: none."""
         validation = task.design.setting.validation
         rows = validation.rows
         assert rows is not None  # noqa: S101 - tasks have features

@@ -1,4 +1,4 @@
-"""What the protocol has to know of a task: who takes part, how many must survive, how many may lie.
+"""What the protocol needs from a task: who takes part, how many must survive, how many may lie.
 
 With n silos, k = `fewest` and t = `colluding`, the protocol needs 1 <= t < k <= n and 2 k > n + t.
 A list of survivors is opened when k of them have signed it. Two lists would need 2 (k - t) honest
@@ -51,7 +51,7 @@ class Terms:
 
     @cached_property
     def longest(self) -> int:
-        """The most bytes that a message of this task can have."""
+        """How many bytes a message of this task can have at most."""
         return SMALLEST + max(8 * self.entries + 8, 2 + self.silos * SIGNED_KEYS_BYTES)
 
     def number_of(self, key: bytes) -> int:
@@ -62,7 +62,7 @@ class Terms:
 
 
 def check_numbers(silos: int, fewest: object, colluding: object) -> tuple[int, int]:
-    """`fewest` and `colluding`, if the protocol is safe with them."""
+    """Return `fewest` and `colluding` if the protocol is safe with them; raise otherwise."""
     k, t = check_count(option("fewest"), fewest), check_count(option("colluding"), colluding)
     if silos > MOST_SILOS:
         raise InputError(f"a task can have at most {MOST_SILOS} silos, got {silos}")
@@ -76,7 +76,7 @@ def check_numbers(silos: int, fewest: object, colluding: object) -> tuple[int, i
 
 
 def least_survivors(silos: int, colluding: int) -> int:
-    """The least `fewest` that is safe: 2 k > n + t, and k > t.
+    """The smallest safe `fewest`, k: it has 2 k > n + t and k > t.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def least_survivors(silos: int, colluding: int) -> int:
 
 
 def terms_digest(terms: Mapping[str, Any]) -> bytes:
-    """The digest of terms, in one canonical form of JSON."""
+    """The digest of terms, which are written in canonical JSON."""
     text = json.dumps(terms, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return primitives.digest("task", text.encode())
 
@@ -95,7 +95,7 @@ def terms_digest(terms: Mapping[str, Any]) -> bytes:
 def party_terms(
     silos: Mapping[str, str], coordinator: str, fewest: object, colluding: object, name: str
 ) -> dict[str, Any]:
-    """What the terms of a task say of those who take part."""
+    """The part of a task's terms that says who takes part."""
     if not isinstance(silos, Mapping) or len(silos) < 2:
         raise InputError("silos must map at least two names to public keys")
     k, t = check_numbers(len(silos), fewest, colluding)

@@ -1,8 +1,7 @@
-"""Secrets in parts: any `threshold` of the parts give the secret, fewer give nothing (Shamir 1979).
+"""Secrets in parts: any `threshold` parts give the secret, and fewer reveal nothing (Shamir 1979).
 
-The field has the prime order 2^256 + 297, so that every 32 bytes are an element. A share is the
-value of a random polynomial at 1 + the number of its holder, in 33 bytes; other encodings of it are
-refused.
+The field has the prime order 2^256 + 297, so any 32 bytes are an element. A share is the value of a
+random polynomial at 1 + the number of its holder, in 33 bytes. Other encodings of it are refused.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def split(
 
 
 def join(parts: Mapping[int, bytes], threshold: int) -> bytes:
-    """The secret that these shares, by holder, are parts of; the first `threshold` are used."""
+    """The secret whose shares, by holder, these are; the first `threshold` are used."""
     chosen = sorted(parts)[:threshold]
     if len(chosen) < threshold:
         raise ProtocolError(f"only {len(chosen)} shares arrived, but {threshold} are needed")
@@ -49,7 +48,7 @@ def join(parts: Mapping[int, bytes], threshold: int) -> bytes:
 
 
 def read_share(share: bytes) -> int:
-    """The field element that a share says; only one encoding of it is allowed."""
+    """The field element in a share; only one encoding of it is allowed."""
     number = int.from_bytes(share, "big")
     if len(share) != SHARE_BYTES or number >= PRIME:
         raise ProtocolError("a share is not an element of the field")
@@ -57,7 +56,7 @@ def read_share(share: bytes) -> int:
 
 
 def lagrange_weights(holders: Sequence[int]) -> dict[int, int]:
-    """By what each holder's share is multiplied to give the polynomial at 0."""
+    """The factors of the holders' shares whose sum gives the polynomial at 0."""
     places = [holder + 1 for holder in holders]
     weights = {}
     for holder, place in zip(holders, places, strict=True):

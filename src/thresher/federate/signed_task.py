@@ -1,8 +1,8 @@
-"""A task: what is counted, by whom, at what budget; signed, and named by its digest.
+"""A task: what is counted, by whom, and with what budget. It is signed and has a digest.
 
-All parties hold the same terms, and the digest of them goes into every message. So before a silo
-takes part, its owner compares the digest with the other silos over another channel: whoever only
-asks the coordinator might be shown a roster of strangers.
+All parties hold the same terms, and their digest goes into every message. Before a silo takes part,
+its owner compares the digest with the other silos over another channel. Otherwise a dishonest
+coordinator could show each silo a roster of strangers.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Task:
         semivalue: Any = "shapley", points_per_owner: int | None = None, name: str = "",
         kernel: Any = BOX, rings: int = RINGS, forest: Forest | None = None,
     ) -> Task:  # fmt: skip
-        """A task for a private release.
+        """Create a task for a private release.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class Task:
             What is protected: a "point", an "owner" with all points in one silo (silos then name
             owners), or a "silo" as a whole.
         bound
-            B, as in `thresher.privacy.Table`.
+            The bound B, as in `thresher.privacy.Table`.
         points_per_owner
             About how many points an owner, or a silo, has: a public number, or a guess.
         name
@@ -150,12 +150,12 @@ class Task:
         cls, counts: NeighborCounts, *, silos: Mapping[str, str], key: Key, fewest: int,
         colluding: int = 1, semivalue: Any = "shapley", name: str = "",
     ) -> Task:  # fmt: skip
-        """A task without noise: everyone learns the exact sums of all silos' counts.
+        """Create a task without noise: everyone learns the exact sums of all silos' counts.
 
         Nobody sees the counts of a single silo, but nothing protects a point, an owner or a silo:
         anyone who knows all points except one learns that one. `counts` are `NeighborCounts`
-        without points. They say who judges and what near means: a radius, a kernel, leaves of a
-        forest, or targets within a radius. The other parameters are as in `create`.
+        without points. They hold the validation set and say what near means: a radius, a kernel,
+        leaves of a forest, or targets within a radius. The other parameters are as in `create`.
         """
         if not isinstance(counts, NeighborCounts) or len(counts):
             raise InputError(f"counts must be NeighborCounts without points, got {counts!r}")
@@ -196,13 +196,13 @@ class Task:
 
     @property
     def columns(self) -> Sequence[str] | None:
-        """The names of the features, if they have names."""
+        """The names of the features, if they have any."""
         public = self.terms["public"]
         return public["forest"]["columns"]["names"] if "forest" in public else public["columns"]
 
     @cached_property
     def protocol(self) -> Terms:
-        """What the protocol has to know of it."""
+        """The facts that the protocol needs."""
         terms = self.terms
         names = tuple(sorted(terms["silos"]))  # silos are numbered in this order
         return Terms(
@@ -227,7 +227,7 @@ class Task:
 
     @property
     def share_sigma(self) -> float:
-        """Sigma of each silo's share of the noise, on the scaled table."""
+        """The sigma of each silo's share of the noise, on the scaled table."""
         return share_sigma(self.design.sigma, self.terms["fewest"], self.terms["colluding"])
 
     @property
@@ -238,7 +238,7 @@ class Task:
         return gaussian_epsilon(mu, self.terms["delta"])
 
     def plan(self, points: int) -> Plan:
-        """What to expect for this many points in all, with the noise of all silos."""
+        """What to expect from this many points in all, with the noise of all silos."""
         if not self.is_private:
             raise InputError("a plan needs noise: this task reveals exact counts")
         return plan_design(self.design, check_count("points", points))
@@ -265,7 +265,7 @@ class Task:
         self.share_sigma  # noqa: B018 - refuses shares that are too small
 
     def document(self) -> dict[str, Any]:
-        """All of it as JSON can hold it."""
+        """The task as a document for JSON."""
         arrays = self.side.arrays()
         if "features" not in arrays:
             raise InputError("a task needs the features of the validation set")
@@ -274,7 +274,7 @@ class Task:
 
     @classmethod
     def read(cls, document: Any) -> Task:
-        """The task in a document, checked."""
+        """Read a task from a document, and check it."""
         try:
             terms = document["terms"]
             arrays = {name: unpack_array(each) for name, each in document["validation"].items()}
@@ -286,18 +286,18 @@ class Task:
         return task
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file; an existing file is replaced."""
+        """Write the task to a file; an existing file is replaced."""
         write_text(path, json.dumps(self.document()))
 
     @classmethod
     def load(cls, path: str | Path) -> Task:
-        """The task in a file that `save` wrote."""
+        """Load a task from a file that `save` wrote."""
         with reading(path, "task") as found:
             return cls.read(json.loads(found.read_text(encoding="utf-8")))
 
 
 def _design(side: PublicSide, terms: Mapping[str, Any]) -> TableDesign:
-    """The table mechanism by public terms; to it a silo is an owner who has all of its points."""
+    """The table mechanism by public terms, which treat a protected silo as an owner."""
     setting = side_setting(
         side, budget=Budget(terms["epsilon"], terms["delta"]),
         adjacency=check_adjacency(terms["adjacency"]),
@@ -308,7 +308,7 @@ def _design(side: PublicSide, terms: Mapping[str, Any]) -> TableDesign:
 
 
 def _side_digest(side: PublicSide) -> str:
-    """A SHA-256 of all arrays of a side, by name."""
+    """A SHA-256 of all arrays of a public side, with their names."""
     parts = []
     for name, array in sorted(side.arrays().items()):
         plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))

@@ -24,7 +24,7 @@ WAIT = 3600.0  # seconds for one step
 
 
 class Silo:
-    """One party with its own points, which never leave it.
+    """A party with its own points, which never leave it.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Silo:
         The silo's key, whose public part is in the task.
     approve
         The task that this silo takes part in: the `Task` itself, or its digest, which you compared
-        with the other silos. Without this check, whoever runs the coordinator could invent the
+        with the other silos. Without this check, the operator of the coordinator could invent the
         other silos.
     owners
         The owner of each point, if the task protects owners.
@@ -102,7 +102,7 @@ class Silo:
         return self._outcome(task, done, holding)
 
     def check(self, task: Task) -> Task:
-        """The task, if this silo approved it."""
+        """Return the task if this silo approved it and can take part; raise otherwise."""
         if task.digest != self._approved:
             raise InputError(
                 f"the coordinator's task has the digest {task.digest}, but this silo approved "

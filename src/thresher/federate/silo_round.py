@@ -1,9 +1,9 @@
 """One silo in one round: a state machine without input or output.
 
-It answers each message of the coordinator with one of its own. What the coordinator must not do
-(change the roster, show two lists of survivors, ask for both seeds of a silo) ends the round for
-this silo: it forgets its seeds and answers nothing more. Unsigned or foreign messages are refused
-and change nothing, and a repeated one gets the same answer.
+It answers each message of the coordinator with one of its own. If the coordinator breaks the
+protocol (changes the roster, shows two lists of survivors, asks for both seeds of a silo), the
+round ends for this silo: it forgets its seeds and answers nothing more. Unsigned or foreign
+messages are refused and change nothing, and a repeated message gets the same answer.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class SiloRound:
     opening
         The coordinator's message that opens the round.
     contribute
-        Called once with the name of the round, just before the upload: charges the ledger, draws
-        the noise share, counts, and returns the sum, one whole number an entry.
+        A function that is called once, with the name of the round, just before the upload. It
+        charges the ledger, draws the noise share, counts, and returns the sum, one whole number for
+        each entry.
     entropy, stream
         For tests: random bytes, and masks from keys.
     """
@@ -66,7 +67,7 @@ class SiloRound:
         self.first = self._write(Kind.KEYS, self._public_keys())
 
     def receive(self, raw: bytes) -> bytes:
-        """The answer to a message of the coordinator; of the result, no bytes."""
+        """The answer to a message of the coordinator; empty for the result."""
         message = self._read(raw)
         if message.round != self.round:
             raise ProtocolError("a message belongs to another round")
@@ -98,7 +99,7 @@ class SiloRound:
         return handlers[self._waiting](message.body)
 
     def _share(self, body: bytes) -> bytes:
-        """Check everybody's keys, and seal a share of both seeds for each."""
+        """Check everybody's keys, and seal shares of both seeds for each silo."""
         self._keys = self._read_roster(body)
         self._transcript = messages.next_transcript(self.round, "keys", body)
         self._salt, others = self._transcript, [j for j in self._keys if j != self.number]
@@ -111,7 +112,7 @@ class SiloRound:
         )
 
     def _upload(self, body: bytes) -> bytes:
-        """Take in the shares of the others, then hide the own table and send it."""
+        """Accept the shares of the others, then mask this silo's table and send it."""
         senders, parcels = messages.read_list(body)
         self._check_subset(senders, self._keys, "senders of shares")
         others = [j for j in senders if j != self.number]
@@ -146,7 +147,7 @@ class SiloRound:
         return self._write(Kind.AGREEMENT, b"")
 
     def _open(self, body: bytes) -> bytes:
-        """Check that enough survivors signed the same list; only then send one share a silo."""
+        """Check that enough survivors signed the same list; only then send each silo's share."""
         signed = messages.pieces(body, messages.SMALLEST, max(1, len(body) // messages.SMALLEST))
         signers = set()
         for raw in signed:
@@ -171,7 +172,7 @@ class SiloRound:
         return b""
 
     def _read_roster(self, body: bytes) -> dict[int, tuple[bytes, bytes, bytes]]:
-        """The signed keys of those who take part, by their number."""
+        """The signed keys of the silos that take part, by number."""
         count = len(body) // messages.SIGNED_KEYS_BYTES
         raws = messages.pieces(body, messages.SIGNED_KEYS_BYTES, max(1, count))
         found: dict[int, tuple[bytes, bytes, bytes]] = {}
@@ -214,7 +215,7 @@ class SiloRound:
     def _seal_key(
         self, other: int, way: tuple[int, int], content: bytes
     ) -> tuple[bytes, bytes, bytes]:
-        """The key from one silo to another, the content, and what it is bound to."""
+        """The key from one silo to another, the content, and the data that the seal is bound to."""
         about = b"".join(each.to_bytes(2, "big") for each in way)
         shared = primitives.agree(self._seal_secret, self._keys[other][1])
         key = primitives.derive(shared, "share seal", salt=self._salt, about=about)
@@ -233,7 +234,7 @@ class SiloRound:
         )  # fmt: skip
 
     def _leave(self, why: str, cause: Exception | None = None) -> NoReturn:
-        """End the round for this silo; what it knew is forgotten, and no share leaves any more."""
+        """End the round for this silo: it forgets its secrets, and no share leaves any more."""
         self._failure = why
         self._forget()
         self._answers.clear()
@@ -247,5 +248,5 @@ class SiloRound:
 
 
 def commitment(round: bytes, silo: int, seed: bytes) -> bytes:  # noqa: A002
-    """What a silo publishes of its self seed, so that a wrong share of it shows."""
+    """A digest of the self seed, which a silo publishes so that a wrong share is noticed."""
     return digest("self seed", round, silo.to_bytes(2, "big"), seed)

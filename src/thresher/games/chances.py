@@ -1,8 +1,8 @@
 """Gauss rules over the chance p with which each other player is present.
 
-Semivalues are mixtures over p: Shapley takes p uniform, Beta(a, b) takes p ~ Beta(b, a), Banzhaf
-p = 1/2. The integrands of ratio games are polynomials in p that stay below exp(X |p|) times a
-constant, where X says how many players matter. A small rule is right for a small X.
+Semivalues are mixtures over p: Shapley takes p uniform, Beta(a, b) takes p ~ Beta(b, a), Banzhaf p
+= 1/2. The integrands of ratio games are polynomials in p that stay below exp(X |p|) times a
+constant, where X measures how many players matter. A small rule is exact enough for a small X.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ LEAST, MOST = 0.01, 64.0  # of the a and b of Beta
 
 @lru_cache(maxsize=16)
 def chances(semivalue: Semivalue) -> Rules:
-    """Gauss rules of a semivalue that is a mixture over p in (0, 1), as the kernels want them.
+    """Gauss rules of a semivalue that is a mixture over p in (0, 1), in the form for the kernels.
 
-    First for small growths: sizes, the growth up to which each rule is right, nodes. Then for large
-    ones: sizes, the growth from which each rule is right, nodes. And the shape of the mixture.
+    The first three are for a small growth X: sizes, the X up to which each rule is exact enough,
+    and nodes. The next three are for a large X: sizes, the X from which each rule is exact enough,
+    and nodes. The last is the shape of the mixture.
     """
     if semivalue == "banzhaf":
         only, none = np.array([[0.5], [0.5]]), np.zeros((2, 1))
@@ -70,9 +71,9 @@ def _laguerre(size: int, b: float) -> Floats:
 
 
 def _start(rule: Floats, finer: Floats, a: float) -> float:
-    """The growth X from which a finer rule confirms one: y / X is the chance then.
+    """The growth X from which a finer rule confirms this one, where y / X is the chance.
 
-    The integrand is between exp(-X p) and (1 - p)^(X - 2), and all times (1 - p)^(a - 1).
+    The integrand is between exp(-X p) and (1 - p)^(X - 2), each times (1 - p)^(a - 1).
     """
     stretch = (FAR_TESTED + max(a - 1, 0))[:, None]
     means = []
@@ -101,10 +102,10 @@ def _gauss(size: int, a: float, b: float) -> Floats:
 
 
 def _limit(rule: Floats, finer: Floats) -> float:
-    """The growth X up to which a finer rule confirms one.
+    """The growth X up to which a finer rule confirms this one.
 
-    At growth X the integral over log s is in the order of X^2 E[p exp(-X p)], so that an error is
-    measured by what lies before.
+    At growth X, the integral over log s is of the order of X^2 E[p exp(-X p)], so errors are
+    compared with its earlier part.
     """
     means = [
         np.concatenate([np.exp(-np.outer(TESTED, p)), (1 - p) ** np.floor(TESTED)[:, None]]) @ mass

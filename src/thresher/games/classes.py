@@ -1,8 +1,8 @@
-"""The game of classes: points carry labels, and each cell asks who agrees with its own.
+"""The game of classes: points carry labels, and each cell pays by who agrees with its label.
 
-A cell is a validation point. It keeps two sums, the near points with its label and those with
-another one, and pays two prices: one to a point that agrees, one to a point that does not. Where
-points weigh by the ring that they are in, it keeps and pays as many for each ring.
+A cell is a validation point. It keeps two sums: the number of near points with its label, and of
+those with another label. It pays two prices: one to a point that agrees, and one to a point that
+does not. If points have weights by ring, it keeps two sums and pays two prices for each ring.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from thresher.neighbors.kernel import Kernel
 
 @dataclass(frozen=True)
 class ClassGame:
-    """Whose label agrees with that of a validation point."""
+    """The game in which points count by whether their labels agree with a validation point's."""
 
     judges: Codes  # the class of each validation point
     # how many classes there are; a point with the code behind the last one agrees with nobody
@@ -42,7 +42,7 @@ class ClassGame:
 
     @property
     def entries(self) -> int:
-        """First those with the label, ring by ring, then the others."""
+        """How many sums a cell keeps: with the label, ring by ring, and then without it."""
         return 2 * max(1, len(self.weights))
 
     def groups(self, codes: Codes) -> Groups:
@@ -50,9 +50,9 @@ class ClassGame:
         return Groups.of(codes, self.classes + 1)
 
     def sums(self, block: Block, groups: Groups) -> Integers:
-        """Near points with the label of each cell of a block, and with another: (same, other).
+        """Near points with the label of each cell of a block, and with another one: (same, other).
 
-        Counts, weights and prices of rings have one more axis, which is here laid out in rows.
+        Sums of rings have one more axis, which is flattened into the rows here.
         """
         judges = self.judges[block.columns]
         segments = groups.segments(np.unique(judges))
@@ -75,12 +75,12 @@ class ClassGame:
         return np.array(member_prices(same, other, self.classes, self.semivalue))
 
     def all_prices(self, sums: Integers) -> Floats:
-        """As `ring_prices`: for all who may be priced, under any label; for rings only."""
+        """Like `ring_prices`: prices for members and newcomers, under any label; for rings only."""
         same, other = self.rings(sums)
         return ring_prices(same, other, np.array(self.weights), self.classes, self.semivalue)
 
     def label_prices(self, sums: Integers) -> Floats:
-        """What each cell pays members under any label; see `semivalues.label_prices`."""
+        """The prices for members under any label; see `semivalues.label_prices`."""
         if self.weights:
             return self.all_prices(sums)[:2]
         return label_prices(sums[0], sums[1], self.classes, self.semivalue)
@@ -104,7 +104,7 @@ class ClassGame:
 
 @dataclass(frozen=True)
 class RelabelGame(ClassGame):
-    """The same game for members that are priced under one label, whatever their own is.
+    """The same game, but all members are priced under one label instead of their own.
 
     Prices are [own, under, cell]: `own` is 0 for a point that carries the label of the cell, and 1
     for others; `under` is 0 where the cell has the label under which points are priced.
@@ -120,14 +120,14 @@ class RelabelGame(ClassGame):
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """How many points of each class are near: what is counted where nobody is paid."""
+    """Counts of near points by class, for use without prices."""
 
     classes: int
     rings: int = 0  # where the neighborhood has some
 
     @property
     def entries(self) -> int:
-        """One row per class, or a row for each of its rings."""
+        """How many rows there are: one per class, or one for each class and ring."""
         return self.classes * max(1, self.rings)
 
     def groups(self, codes: Codes) -> Groups:
@@ -135,7 +135,7 @@ class ClassCounts:
         return Groups.of(codes, self.classes)
 
     def sums(self, block: Block, groups: Groups) -> Integers:
-        """The near points of each class, and ring by ring."""
+        """The near points of each class, ring by ring."""
         present = np.flatnonzero(np.diff(groups.starts))
         counts = block.count(groups.segments(present))
         found = np.zeros((self.classes, *counts.shape[1:]), np.int64)

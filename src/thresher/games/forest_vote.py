@@ -1,13 +1,13 @@
-"""The game of leaves: the soft vote of trees, each of which asks the points in its leaves.
+"""The game of leaves: the soft vote of trees, in which the points in a leaf vote.
 
 A cell is a leaf. It keeps the number of points of each class. Its judges are the validation points
-in it or, without a validation set, the points themselves, each taken out of its own game. A judge
-asks which share of the other points in its leaf carries its label, and all of its trees weigh the
-same.
+in it. Without a validation set, the points themselves are the judges, and each is left out of its
+own game. Utility for a judge is the share of the other points in its leaf that carry its label, as
+a mean over its trees.
 
-A price list of a forest keeps the class counts of its leaves. Prices follow from them when they are
-asked for: for a member of class a that is priced under class b, they are those of a newcomer of
-class b to the leaf without the member.
+A price list of a forest keeps the class counts of its leaves. Prices follow from them on demand. A
+member of class a that is priced under class b gets the price of a newcomer of class b to the leaf
+without that member.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from thresher.threads import cut, run
 
 
 class Watch(Protocol):
-    """Whoever looks on while trees are walked over."""
+    """An observer of a walk over trees."""
 
     def counted(self, block: Any, groups: Groups, sums: Integers) -> None:
-        """A tree has these sums."""
+        """Note that a tree has these sums."""
 
     def paid(self, block: Any, out: Floats) -> None:
-        """The trees before this one have paid so much, to points laid out by class."""
+        """Note what the trees before this one have paid to points, which are sorted by class."""
 
 
 @dataclass(frozen=True)
 class ForestVote:
-    """What the judges in each leaf pay."""
+    """The game in which the judges in each leaf pay its points."""
 
     classes: int  # how many classes there are
     # the weight of the judges of each class in each leaf of some cells, one row per class; from
@@ -72,9 +72,9 @@ class ForestVote:
         return found
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What a leaf pays a member of each class, and what a judge of its class pays it.
+        """What a leaf pays a member of each class, and how much of that a judge of its class pays.
 
-        The second is what a point that is a judge, too, does not get from itself.
+        A point that is also a judge does not get the second amount, because it does not pay itself.
         """
         same, other = self._others(sums)
         judges = self.judges(columns, sums)
@@ -102,7 +102,7 @@ class ForestVote:
         return float((self.judges(columns, sums) * shares).sum())
 
     def _others(self, sums: Integers) -> tuple[Integers, Integers]:
-        """For a judge of each class: the others of its class, and of all other classes."""
+        """For a judge of each class, how many others have its class, and how many another one."""
         other = sums.sum(axis=0) - sums
         return (sums if self.own is None else np.maximum(sums - 1, 0)), other
 
@@ -115,8 +115,8 @@ def judge_weights(
 ) -> Floats:
     """The weight of the judges of each class (rows) in each leaf of a tree (columns).
 
-    Judges are in these leaves, negative where one does not use the tree. Without weights they are
-    counted.
+    `leaves` has the leaf of each judge, negative if the judge does not use the tree. By default,
+    every judge has weight 1.
     """
     inside = leaves >= 0
     places = codes[inside].astype(np.int64) * shape[1] + leaves[inside]
@@ -130,7 +130,7 @@ PIECE = 1 << 14  # points of one job
 
 @dataclass(frozen=True)
 class MemberVote(ForestVote):
-    """The same game, paid by class counts in place of prices."""
+    """The same game, but the payments are computed from class counts instead of prices."""
 
     def pay(self, block: Any, groups: Groups, prices: Any, out: Floats) -> None:
         """Add what the leaves of a tree pay to each point in `out`; `prices` are class counts."""
@@ -140,7 +140,7 @@ class MemberVote(ForestVote):
 
 @dataclass(frozen=True)
 class OtherVote(ForestVote):
-    """What leaves pay to members, or to newcomers; under their own label or another one."""
+    """The game that pays members, or newcomers, under their own label or another one."""
 
     member: bool = False
     label: int | None = None
@@ -158,7 +158,7 @@ class OtherVote(ForestVote):
 
 @dataclass(frozen=True)
 class LabelVote(OtherVote):
-    """The same for every label at once: one column of sums for each class."""
+    """The same game for all labels at once: one column of sums for each class."""
 
     def pay(
         self, block: Any, groups: Groups, prices: Any, values: Floats,
@@ -184,15 +184,16 @@ class LabelVote(OtherVote):
 def label_prices(
     vote: OtherVote, counts: Integers, columns: slice
 ) -> tuple[Floats, Floats, Floats]:
-    """What a leaf pays to a point of each class (rows): under its own, and under another class.
+    """What a leaf pays a point of each class (rows), under its own class and under another one.
 
-    The second in two terms: one for the class of the point, one for the class it is priced under.
+    The second price has two terms: one for the point's class, and one for the class it is priced
+    under.
     """
     judges, total = vote.judges(columns, counts), counts.sum(axis=0)
     weight = 0.0 if vote.own is None else float(vote.own)
 
     def pay(members: Integers, others: Any, weights: Floats) -> tuple[Floats, Floats]:
-        """What judges of each class pay to one more member that carries it, or lacks it."""
+        """What judges of each class pay one more member that has, or does not have, their class."""
         same = members if vote.own is None else np.maximum(members - 1, 0)
         gain, loss = rest_prices(same, np.maximum(others, 0), vote.classes, vote.weights)
         return weights * gain, weights * loss

@@ -1,8 +1,8 @@
-"""The label shares of the others: what the rows in a point's leaves say about its label.
+"""Label shares: what the other rows in a point's leaves say about its label.
 
 In each tree that a point may be in, every class has a share among the other rows in the point's
-leaf, 1/C where there are none. The means of these shares over the point's trees are the evidence
-for its label, and for other ones. The point itself never counts.
+leaf, or 1/C if there are none. The means of these shares over the point's trees are the evidence
+for its label and for other labels. The point itself never counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PIECE = 1 << 14  # points of one job
 
 @dataclass(frozen=True)
 class LabelShares:
-    """One entry per point."""
+    """The label shares of points, with one entry per point."""
 
     # own, other: the share of the point's label, and that of the best other label
     own: Floats
@@ -35,23 +35,23 @@ class LabelShares:
 
     @property
     def score(self) -> Floats:
-        """The share of the own label in both: near 0 the others contradict it, at 1 nobody does."""
+        """The own label's share in own + other: near 0, others contradict it; at 1, nobody does."""
         both = self.own + self.other
         return np.divide(self.own, both, out=np.full(len(both), 0.5), where=both > 0)
 
     @classmethod
     def joined(cls, parts: Iterable[LabelShares]) -> LabelShares:
-        """Those of several parts of the points."""
+        """Join the shares of several parts of the points."""
         return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
     def take(self, rows: Any) -> LabelShares:
-        """Those of some points."""
+        """The shares of some of the points."""
         return LabelShares(*(column[rows] for column in vars(self).values()))
 
 
 @dataclass(frozen=True)
 class ShareSums:
-    """Sums over trees for the points from one position up to another, laid out by class."""
+    """Sums over trees for the points from position `lo` to `hi`, sorted by class."""
 
     lo: int
     hi: int
@@ -62,13 +62,13 @@ class ShareSums:
 
     @classmethod
     def none(cls, lo: int, hi: int, classes: int) -> ShareSums:
-        """Before the first tree."""
+        """The sums before the first tree."""
         rows = hi - lo
         shares, near = np.zeros((rows, classes), np.float32), np.zeros(rows, np.int64)
         return cls(lo, hi, shares, near, np.zeros(rows, np.int32), np.zeros(rows, np.int32))
 
     def add(self, block: Any, groups: Groups, counts: Array) -> None:
-        """Add a tree whose leaves hold so many rows of each class (a row for each class)."""
+        """Add a tree, given how many rows of each class its leaves hold (a row for each class)."""
         table = np.ascontiguousarray(counts.T, np.float32)
         totals = counts.sum(axis=0).astype(np.int64)
 
@@ -82,11 +82,11 @@ class ShareSums:
         run(job, cut(self.lo, self.hi, PIECE), parallel=self.hi - self.lo > PIECE)
 
     def copy(self) -> ShareSums:
-        """As they are now."""
+        """A copy of the current sums."""
         return ShareSums(self.lo, self.hi, *(each.copy() for each in self._arrays()))
 
     def minus(self, before: ShareSums) -> ShareSums:
-        """What was added since."""
+        """The sums of what was added since `before`."""
         pairs = zip(self._arrays(), before._arrays(), strict=True)
         return ShareSums(self.lo, self.hi, *(now - then for now, then in pairs))
 
@@ -94,7 +94,7 @@ class ShareSums:
         return self.shares, self.near, self.trees, self.empty
 
     def means(self, groups: Groups) -> LabelShares:
-        """The means over the trees of each point, still laid out by class."""
+        """The means over the trees of each point, still sorted by class."""
         own = groups.codes[self.lo : self.hi].astype(np.int64)
         each, sums, classes = np.arange(len(own)), self.shares.copy(), self.shares.shape[1]
         trees = np.maximum(self.trees, 1)
@@ -109,7 +109,7 @@ class ShareSums:
 
 @dataclass
 class ShareWatch:
-    """Looks on while trees are walked over, and keeps the shares; see `forest_vote.Watch`."""
+    """An observer that keeps the shares during a walk over trees; see `forest_vote.Watch`."""
 
     sums: ShareSums  # of some points, to be added to
     # how many rows of each class are in the leaves of a tree, beside the points that fill it

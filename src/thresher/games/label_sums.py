@@ -1,7 +1,8 @@
-"""What points are worth under every label, and how many near validation points carry each.
+"""What points are worth under every label, and how many near validation points carry it.
 
-The work grows with the near pairs and, lightly, with points times labels, since each point has a
-sum for each label. Values are the same to the last bit as those of one label at a time.
+The work grows with the number of near pairs and, only slightly, with points times labels, because
+each point has a sum for each label. Values are the same to the last bit as those of one label at a
+time.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _Bits = tuple[LongWords, int]  # words, and the one in which they begin
 
 @dataclass(frozen=True)
 class _Labels:
-    """The labels of the validation points of a strip, as the kernels want them."""
+    """The labels of the validation points of a strip, in the form for the kernels."""
 
     codes: Integers
     labels: Integers
@@ -62,10 +63,11 @@ class _Labels:
 
 @dataclass(frozen=True)
 class LabelGame:
-    """The game of classes for points under every label: one column of sums for each label.
+    """The game of classes for points under all labels: one column of sums for each label.
 
-    prices[own, under, v] is what validation point v pays for a point: `own` is 0 where the point
-    carries the label of v, else 1; `under` is 0 where it is priced under that label, else 1.
+    prices[own, under, v] is what validation point v pays for a point. `own` is 0 if the point
+    carries the label of v, and otherwise 1. `under` is 0 if it is priced under that label, and
+    otherwise 1.
     """
 
     judges: Codes
@@ -79,7 +81,7 @@ class LabelGame:
         self, block: Block | TreeBlock, groups: Groups, prices: Floats,
         values: Floats, counts: NDArray[np.int32] | None = None,
     ) -> None:  # fmt: skip
-        """Add to values[i, c] what point i is worth under label c, to counts[i, c] who is near.
+        """Add to values[i, c] what point i is worth under label c, and to counts[i, c] who is near.
 
         Points are in input order.
         """
@@ -104,7 +106,7 @@ class LabelGame:
 
 
 def _strips(block: Any, points: int, prices: Floats) -> Iterator[tuple[slice, _Bits, Floats]]:
-    """A few validation points of a block, the bits of all points, sorted by class, and prices."""
+    """Yield a few validation points of a block at a time, with all points' bits and the prices."""
     if prices.ndim == 4:
         yield from _ring_strips(block, points, prices)
         return
@@ -117,7 +119,7 @@ def _strips(block: Any, points: int, prices: Floats) -> Iterator[tuple[slice, _B
 
 
 def _ring_strips(block: Any, points: int, prices: Floats) -> Iterator[tuple[slice, _Bits, Floats]]:
-    """The same ring by ring, for 64 validation points at a time: sums have one order."""
+    """Yield the same ring by ring, for 64 validation points at a time, so sums have one order."""
     rings = prices.shape[2]
     for lo, hi in cut(0, block.columns.stop - block.columns.start, 64):
         codes = np.zeros((points, 64), np.uint8)
@@ -128,7 +130,7 @@ def _ring_strips(block: Any, points: int, prices: Floats) -> Iterator[tuple[slic
 
 
 def _words_of_tree(block: TreeBlock, lo: int, hi: int, points: int) -> LongWords:
-    """The bits that visits found, row by row as those of all pairs."""
+    """The bits that visits found, in rows like those of all pairs."""
     words = np.zeros((points, -(-(hi - lo) // 64)), np.uint64)
 
     def job(first: int, last: int) -> None:

@@ -1,16 +1,16 @@
-"""The game of leaves with numbers: the mean prediction of trees, each of which asks its leaves.
+"""The game of leaves with numbers: the mean prediction of trees, by the targets in their leaves.
 
-A cell is a leaf. Its judges are the validation points in it: what a point is worth to a judge is
-linear in the judge's target, so that all of them together pay what one judge with their mean target
-would, times their weight. Or the judges are the points themselves, each taken out of its own game.
-Then, with T1 and T2 the sums of u and u^2 of the c - 1 other points in a leaf, n = c - 2, x the
-target of the valued point, e the prediction where nobody is, and the moments of c - 1 near points,
-the others together pay
+A cell is a leaf. Its judges are the validation points in it. What a point is worth to a judge is
+linear in the judge's target. So all judges together pay what one judge with their mean target
+would, times their weight. Without a validation set, the judges are the points themselves, and each
+is left out of its own game. Then let T1 and T2 be the sums of u and u^2 of the c - 1 other points
+in a leaf, n = c - 2, x the target of the valued point, and e the prediction if nobody is there.
+With the moments of c - 1 near points, the others together pay
 
     (c - 1) P0 (e^2 - x^2) - 2 P0 T1 (e - x) + (A - B + D) T2 + (B - 2D - A) (T1^2 - T2) / n
     + 2 D x T1 - (c - 1) D x^2
 
-which is the sum over judges of the value by `targets` with the judge taken out of both sums.
+which is the sum over judges of the value by `targets`, with the judge taken out of both sums.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Judges = tuple[Floats, Floats, float]  # weight and mean target of a leaf, and w
 
 @dataclass(frozen=True)
 class LeafTargets(TargetGame):
-    """How near the mean target in a leaf is to those of its judges."""
+    """The game in which leaves pay by how near their mean target is to those of their judges."""
 
     # the judges in some cells: their weight and mean target in each, and the weighted sum of
     # squared deviations from these means. None where points judge each other.
@@ -65,7 +65,7 @@ class LeafTargets(TargetGame):
 
 
 def leaf_judges(leaves: Array, size: int, targets: Integers, share: float) -> Judges:
-    """The weight and the mean target of the judges in each leaf, and what is left of targets."""
+    """The weight and the mean target of the judges in each leaf, and their targets' residuals."""
     count = np.bincount(leaves, minlength=size)
     means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
     left = float(((targets - means[leaves]) ** 2).sum())
@@ -73,7 +73,7 @@ def leaf_judges(leaves: Array, size: int, targets: Integers, share: float) -> Ju
 
 
 def _among_points(sums: Integers, game: TargetGame, *, newcomer: bool) -> Floats:
-    """What the others in a leaf pay a point, by its u; it is among the sums, or a newcomer."""
+    """What the others in a leaf pay a point, by its u; the point is in the sums, or a newcomer."""
     (count, one, two), empty = summed(sums), game.empty
     own = 0.0 if newcomer else 1.0
     judges = np.maximum(count - own, 0)
@@ -93,7 +93,7 @@ def _among_points(sums: Integers, game: TargetGame, *, newcomer: bool) -> Floats
 
 
 def _changes_among_points(sums: Integers, semivalue: Semivalue) -> Floats:
-    """How the value of a member changes with its target, where the others in a leaf judge it."""
+    """How the value of a member changes with its target if the others in a leaf judge it."""
     count, one, _ = summed(sums)
     judges = np.maximum(count - 1, 0)
     near = moments(semivalue, np.maximum(judges, 1).astype(np.int64))

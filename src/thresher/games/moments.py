@@ -1,15 +1,15 @@
-"""What a semivalue needs to know of the size of a coalition, where targets are numbers.
+"""What a semivalue needs to know about the size of coalitions if targets are numbers.
 
-J of the c - 1 other near points are present. Over coalitions with J > 0 the means of 1/J, 1/(J + 1)
-and 1/(J + 1)^2 enter, and the chance of J = 0:
+Let J of the c - 1 other near points be present. A semivalue needs the chance P0 of J = 0, and the
+means A of 1/J, B of 1/(J + 1) and D of 1/(J + 1)^2, to which J = 0 adds nothing:
 
     Shapley        P0 = 1/c, A = (H_c - 1/c)/c, B = (H_c - 1)/c, D = (H2_c - 1)/c
     Banzhaf        P0 = 2^(1-c), A = F(c-1), B = 2 (1 - 2^-c)/c - P0, D = 2 F(c)/c - P0
     leave-one-out  P0 = 0, A = 1/(c-1), B = 1/c, D = 1/c^2; P0 = 1 alone for c = 1
     Beta(a, b)     sums over the sizes of coalitions
 
-with H_c and H2_c the sums of 1/i and 1/i^2 up to c, and F(N) the mean of 1/J, J > 0, over fair
-coins: F(N) = F(N-1)/2 + (1 - 2^-N)/N, of which only the last terms matter.
+with H_c and H2_c the sums of 1/i and 1/i^2 up to c, and F(N) the mean of 1/J over J > 0 heads of N
+fair coins: F(N) = F(N-1)/2 + (1 - 2^-N)/N, in which only the last terms matter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HALVINGS = 64  # terms of F, each of half the weight of the one before
 
 @dataclass(frozen=True)
 class Moments:
-    """One entry for each number of near points: P0, A, B and D."""
+    """The numbers P0, A, B and D, with one entry for each number of near points."""
 
     alone: Floats
     inverse: Floats
@@ -67,7 +67,7 @@ def _banzhaf(c: Floats) -> tuple[Floats, ...]:
 
 
 def _coins(N: Floats) -> Floats:
-    """The mean of 1/J over J > 0 heads of N fair coins."""
+    """F(N), the mean of 1/J over J > 0 heads of N fair coins."""
     k = np.arange(HALVINGS)[:, None]
     left = N - k
     terms = np.exp2(-k) * (1 - np.exp2(-np.maximum(left, 0))) / np.maximum(left, 1)

@@ -6,25 +6,25 @@ Utilities of a coalition S, with D the divisor of a full neighborhood:
     "mean"     minus the squared error of the mean of the min(k, |S|) nearest, z0^2 if S is empty
     "jia2019"  minus the squared error of their sum over k; 0 if S is empty (Jia et al. 2019)
 
-A semivalue says how likely a coalition of the others is by its size, and all of one size are as
-likely. A point i enters a coalition S of s others in one of two ways.
+A semivalue says how likely a coalition of the others is by its size. All coalitions of one size are
+equally likely. A point i enters a coalition S of s others in one of two ways.
 
-Fewer than K: it joins all of them. What it adds on average follows from the mean m, the mean square
-q and the mean product of pairs p of all others, as in `targets`.
+If s < K, it joins all of them. What it adds on average follows from the mean m, the mean square q
+and the mean product of pairs p of all others, as in `targets`.
 
-At least K: it takes the place of the K-th nearest l of S, if it is nearer. With z = y - t for
-"mean", the K - 1 others before l are as likely any of the l - 2 points before l but i. With h_l the
-chance that l is the K-th nearest of S, P_l the sum of z_1, ..., z_l, and c = (K - 1) / (l - 2), the
-point adds on average, summed over l > max(i, K),
+If s >= K, it takes the place of the K-th nearest l of S, if it is nearer. Let z = y - t for "mean".
+The K - 1 others before l are equally likely to be any of the l - 2 points before l other than i.
+Let h_l be the chance that l is the K-th nearest of S, P_l the sum of z_1, ..., z_l, and
+c = (K - 1) / (l - 2). Then the point adds on average, summed over l > max(i, K),
 
     - h_l (z_i - z_l) (2 c (P_{l-1} - z_i) + z_i + z_l) / D^2
 
-which is a quadratic in z_i, so that sums from behind value all points in O(n). For "jia2019" z is
+This is a quadratic in z_i, so sums from the far end value all points in O(n). For "jia2019", z is
 y, and 2 t h_l (y_i - y_l) / D is added.
 
-If every other point is in S with chance x, h_l = C(l-2, K-1) x^K (1-x)^(l-1-K). Banzhaf's x is 1/2,
-leave-one-out's 1; Shapley's x is uniform and that of Beta(a, b) is distributed as Beta(b, a), so
-that h_{K+1} is the product of (b + j) / (a + b + j) over j < K, and
+If every other point is in S with chance x, h_l = C(l-2, K-1) x^K (1-x)^(l-1-K). Banzhaf has x = 1/2
+and leave-one-out has x = 1. For Shapley, x is uniform, and for Beta(a, b), it is distributed as
+Beta(b, a), so h_{K+1} is the product of (b + j) / (a + b + j) over j < K, and
 h_{l+1} / h_l = (l - 1) (a + l - 1 - K) / ((l - K) (a + b + l - 1)).
 """
 
@@ -48,7 +48,7 @@ class Chances:
 
     @classmethod
     def of(cls, semivalue: Semivalue, points: int, k: int) -> Chances:
-        """Those of a semivalue."""
+        """The chances of a semivalue."""
         K = min(k, points)
         if semivalue == "leave-one-out":
             sizes = (np.arange(K) == points - 1).astype(np.float64)
@@ -77,7 +77,7 @@ def _placed(first: float, steps: Floats, K: int, points: int) -> Floats:
 
 
 def nearest_values(y: Floats, t: float, k: int, empty: float | None, chances: Chances) -> Floats:
-    """The value of each point, `y` nearest first; "mean" with a prediction for none, or "jia2019".
+    """The value of each point, nearest first: for "mean" with a prediction for none, or "jia2019".
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _joining_mean(z: Floats, z0: float, chances: Chances) -> Floats:
 
 
 def _joining_sum(y: Floats, t: float, k: int, chances: Chances) -> Floats:
-    """The same of the sum over k."""
+    """What points add to coalitions of fewer than K others, for the sum over k."""
     s, weight = np.arange(1.0, len(chances.sizes)), chances.sizes[1:]
     m, own = (y.sum() - y) / max(len(y) - 1, 1) / k, y / k
     found = -own * (2 * m * (weight * s).sum() + (own - 2 * t) * weight.sum())
@@ -113,7 +113,7 @@ def _joining_sum(y: Floats, t: float, k: int, chances: Chances) -> Floats:
 
 
 def _replacing(z: Floats, t: float, K: int, divisor: int, last: Floats) -> Floats:
-    """What points add where they take the place of the K-th nearest."""
+    """What points add if they take the place of the K-th nearest."""
     sums = np.cumsum(z)
     c = (K - 1) / np.maximum(np.arange(1.0, len(z) + 1) - 2, 1)
     square, linear = last * (1 - 2 * c), 2 * last * c * sums
@@ -123,5 +123,5 @@ def _replacing(z: Floats, t: float, K: int, divisor: int, last: Floats) -> Float
 
 
 def _behind(terms: Floats) -> Floats:
-    """The sum over all places behind each."""
+    """For each place, the sum over all places behind it."""
     return np.concatenate([np.cumsum(terms[::-1])[::-1][1:], [0.0]])

@@ -1,8 +1,8 @@
-"""What is counted where owners are the players: the near points of each owner, by what they are.
+"""What is counted if owners are the players: the near points of each owner, by label or target.
 
-The code of a point says both whose it is and what it is: owner x kinds + class, where the last kind
-may be that of labels which are no class. Points of one owner lie together then, and sums over parts
-of the points add up as all sums do. Where points carry numbers it is a pair: owner, and target.
+The code of a point shows both its owner and its class: owner x kinds + class, where the last kind
+may be for labels that are not a class. So points of one owner lie together, and sums over parts of
+the points add up as usual. If points carry numbers, the code is a pair of owner and target.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NUMBERS = 1 << 22  # of a table of games that is held at a time
 
 
 def owned_codes(owners: Codes, codes: Codes, kinds: int) -> Codes:
-    """Codes that say whose a point is, and what it is."""
+    """Codes for the owner and the class of each point."""
     if len(owners) and (int(owners.max()) + 1) * kinds >= 1 << 31:
         raise InputError(
             f"owners has {int(owners.max()) + 1} owners, too many for {kinds} classes: owners "
@@ -35,13 +35,13 @@ def owned_codes(owners: Codes, codes: Codes, kinds: int) -> Codes:
 
 
 def target_codes(owners: Array, targets: Array) -> Integers:
-    """Codes that say whose a point is, and its target."""
+    """Codes for the owner and the target of each point."""
     return np.column_stack([owners, targets]).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class OwnerAgreement:
-    """Near points of each owner that carry the label of a validation point, then all near ones."""
+    """Counts, for each owner, of near points that carry the label, and then of all near points."""
 
     judges: Codes  # the class of each validation point
     kinds: int  # how many different codes the points of an owner may have
@@ -51,7 +51,7 @@ class OwnerAgreement:
 
     @property
     def entries(self) -> int:
-        """Two numbers for each owner, and each ring."""
+        """How many numbers a cell keeps: two for each owner and ring."""
         return 2 * self.owners * max(1, len(self.weights))
 
     def groups(self, codes: Codes) -> Groups:
@@ -59,7 +59,7 @@ class OwnerAgreement:
         return Groups.of(codes, self.owners * self.kinds)
 
     def sums(self, block: Block, groups: Groups) -> Integers:
-        """What all points add to the cells of a block: a row for each owner, twice."""
+        """What all points add to the cells of a block: two rows for each owner."""
         present = np.flatnonzero(np.diff(groups.starts))
         counts = block.count(groups.segments(present))
         owner, kind = present // self.kinds, present % self.kinds
@@ -81,9 +81,9 @@ class OwnerAgreement:
 
 
 def weighed(counts: Integers, weights: Floats) -> Floats:
-    """Counts of rings, which are the last axis but one, added up by their weights.
+    """Counts of rings (the last axis but one) added up with the rings' weights.
 
-    Equal counts have equal sums to the last bit, so that owners that are alike stay so.
+    Equal counts have equal sums to the last bit, so that equal owners get equal values.
     """
     found = np.zeros((counts.shape[0], counts.shape[2]))
     for ring, weight in enumerate(weights.tolist()):
@@ -101,8 +101,8 @@ def leaf_games(counts: Integers, judges: Floats) -> Iterator[OwnerGames]:
 def mutual_leaf_games(counts: Integers, weight: float) -> Iterator[OwnerGames]:
     """Games of leaves where points judge each other: one for each leaf and owner of judges.
 
-    A judge is taken out of its own game. So the judges of owner o with class c, counts[o, c] of
-    them, see one point less of o, and one less that carries their label.
+    A judge is left out of its own game. So the counts[o, c] judges of owner o with class c see one
+    point less of o, and one less that carries their label.
     """
     near = counts.sum(axis=1)
     leaves, owners = np.nonzero(near.T)
@@ -119,9 +119,9 @@ def mutual_leaf_games(counts: Integers, weight: float) -> Iterator[OwnerGames]:
 
 @dataclass(frozen=True)
 class OwnerTargets:
-    """The near points of each owner, the sum of their targets and that of their squares.
+    """For each owner, the near points' number, sum of targets, and sum of squared targets.
 
-    The code of a point is a pair: whose it is, and its target in steps of the grid.
+    The code of a point is a pair: its owner, and its target in steps of the grid.
     """
 
     owners: int
@@ -129,7 +129,7 @@ class OwnerTargets:
 
     @property
     def entries(self) -> int:
-        """Four numbers for each owner and ring, the owners of an entry together."""
+        """How many numbers a cell keeps: four for each owner and ring, entry by entry."""
         return ENTRIES * self.owners * self.rings
 
     def groups(self, codes: Array) -> TargetGroups:
@@ -161,12 +161,12 @@ def mutual_target_games(
 ) -> Iterator[OwnerGames]:
     """Games of leaves where points judge each other: two for each leaf and owner of judges.
 
-    A judge is taken out of its own game. With u its target, its owner has one point less, and the
-    gains of all owners are S - n u in the sums with the judge. Take u = m + d, with m the mean of
-    the owner's judges. Then gains and the prediction of nobody are linear in d, and utility is a
-    square: over all judges of the owner d adds up to 0, so that they pay as many times what one
-    with target m pays, and the sum of d^2 times what a game with gains n pays, whose prediction of
-    nobody is 1.
+    A judge is left out of its own game. Let u be its target. Then its owner has one point less, and
+    the gains of all owners are S - n u, with S a sum that includes the judge. Take u = m + d, with
+    m the mean of the owner's judges. Gains and the prediction without anyone are linear in d, and
+    utility is a square. Over all judges of the owner, d adds up to 0. So together they pay their
+    number times what a judge with target m pays, plus the sum of d^2 times what a game with gains n
+    pays whose prediction without anyone is 1.
     """
     table = sums.reshape(ENTRIES, -1, leaves)
     count, first, second = (each.reshape(-1, leaves) for each in summed(sums.reshape(ENTRIES, -1)))

@@ -7,11 +7,11 @@ players and drop out. With N and B the sums of n and b over a coalition S, the u
     rings     B / N       the same, each point times the weight of its ring
     numbers   -(B / N)^2  b adds up targets less the judge's; -z^2 if empty, z the error there
 
-Semivalues are mixtures over the chance p with which each other owner is present, on its own
+Semivalues are mixtures over the chance p with which each other owner is present, independently
 (Shapley: p uniform, Beta(a, b): p ~ Beta(b, a), Banzhaf: p = 1/2, leave-one-out: p = 1). And 1/N is
-the integral of exp(-N s) over s > 0, 1/N^2 that of s exp(-N s). Then owners are independent: let
-E = exp(-n s) and g = 1 - p + p E, the chance that an owner is absent or decays, and t = E / g. Take
-c = B / N of all owners, write b for what is left of b - c n, and r = b / n. Over coalitions of
+the integral of exp(-N s) over s > 0, and 1/N^2 that of s exp(-N s). Then owners are independent:
+let E = exp(-n s) and g = 1 - p + p E, the chance that an owner is absent or decays, and t = E / g.
+Take c = B / N of all owners, write b for what is left of b - c n, and r = b / n. Over coalitions of
 others that are not empty owner i adds to B / N, and to (B / N)^2 with c left out, the means
 
     K = int mu(dp) int ds  p Q { r (1 - E) N - (1 - E) B }
@@ -25,9 +25,9 @@ E + (1 - E) p t = t.) With w0 the chance that nobody else is present the values 
     classes, rings    (c + r - 1/C) w0 + K
     numbers           (z^2 - (c + r)^2) w0 - 2 c K - L
 
-Leave-one-out needs no integral. Where several judges share a cell, as in the leaf of a tree, b adds
-up what each judge likes, times its weight: values are linear in it. With numbers a cell has the
-mean target of its judges; how much these differ is nobody's merit.
+Leave-one-out needs no integral. If several judges share a cell, as in the leaf of a tree, b adds up
+the judges' gains, times their weights, because values are linear in b. With numbers, a cell has the
+mean target of its judges; how much their targets differ does not affect any value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ JOB = 16  # games of one job: sums run in this order, whatever the block
 
 @dataclass(frozen=True)
 class OwnerGames:
-    """Some games among owners: a row for each game, a column for each owner."""
+    """Games among owners, with a row for each game and a column for each owner."""
 
     near: Array  # the mass of each owner in each game: how many points it has, or what they weigh
     # what the judges of a game find in them, such as how many carry the label, times the
@@ -87,7 +87,7 @@ class OwnerGames:
         return float(found.sum()) + self.rest
 
     def _values(self, semivalue: Semivalue) -> Callable[[int, int], Floats]:
-        """What finds the values of some games."""
+        """The function that computes the values of some games."""
         owners = self.near.shape[1]
         if semivalue == "leave-one-out":
             return lambda lo, hi: self._differences(slice(lo, hi)).sum(axis=0)
@@ -124,7 +124,7 @@ class OwnerGames:
 
 
 def _of_others(table: Array) -> Array:
-    """The sum of the other columns, for each column; without subtracting."""
+    """For each column, the sum of all other columns, computed without subtraction."""
     found = np.zeros_like(table)
     found[:, 1:] += np.cumsum(table[:, :-1], axis=1)
     found[:, :-1] += np.cumsum(table[:, :0:-1], axis=1)[:, ::-1]

@@ -1,26 +1,26 @@
-"""Ring counts to prices: what a near point is worth where points weigh by their distance.
+"""Ring counts to prices: what a near point is worth if points have weights by distance.
 
 The points of a ring have one weight w. The utility of a coalition is the weight of its near members
-that carry the label over the weight of all its near members, 1/C where there is none. Let a point
-of weight w join a coalition whose near members weigh N > 0, `lack` of it without the label. If the
-point carries the label, utility grows by
+that carry the label, divided by the weight of all its near members, or 1/C if it has none. Let a
+point of weight w join a coalition whose near members weigh N > 0, `lack` of it without the label.
+If the point carries the label, utility grows by
 
     (N - lack + w) / (N + w) - (N - lack) / N  =  lack (1/N - 1/(N + w))
 
-and if it does not, it shrinks by the same with `carry` = N - lack in place of `lack`. Semivalues
-are mixtures over the chance p with which each other point is present, on its own (Shapley: p
-uniform, Beta(a, b): p ~ Beta(b, a), Banzhaf: p = 1/2, leave-one-out: p = 1). And 1/N is the
-integral of exp(-N s) over s > 0. Points are then independent, and with E = exp(-w s) and g = 1 - p
-+ p E of each point of the rest,
+and if it does not, utility shrinks by the same with `carry` = N - lack in place of `lack`.
+Semivalues are mixtures over the chance p with which each other point is present, independently
+(Shapley: p uniform, Beta(a, b): p ~ Beta(b, a), Banzhaf: p = 1/2, leave-one-out: p = 1). And 1/N is
+the integral of exp(-N s) over s > 0. So points are independent, and with E = exp(-w s) and
+g = 1 - p + p E for each point of the rest,
 
     gain =  (1 - 1/C) w0 + int mu(dp) int ds p (1 - E_i) prod g  sum over those that lack  w E / g
     loss =  (0 - 1/C) w0 - int mu(dp) int ds p (1 - E_i) prod g  sum over those that carry w E / g
 
-with w0 the chance that nobody else is present. Points of one ring share g, so that a validation
-point costs the same however many points are near. Leave-one-out needs no integral: p = 1.
+with w0 the chance that nobody else is present. Points of one ring share g, so a validation point
+costs the same for any number of near points. Leave-one-out needs no integral: p = 1.
 
-Estimated counts need not be whole. The same integral then has real powers of g, and w0 is linear
-between whole counts: prices that are those of whole counts there, and smooth between.
+Estimated counts need not be whole. Then the same integral has real powers of g, and w0 is linear
+between whole counts. So prices agree with those of whole counts, and are smooth in between.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def ring_prices(
     """Prices of the shape (3, 2, rings, M); `same` and `other` have that of (rings, M).
 
     They are for a member that carries the label of a validation point, a member that lacks it, and
-    a newcomer; each under that label and under another one. Where a ring has no such member its
-    price is that of a newcomer.
+    a newcomer, each under that label and under another one. If a ring has no such member, its price
+    is that of a newcomer.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def ring_prices(
 
 
 def ring_utility(same: Counts, other: Counts, ring_weights: Floats, classes: int) -> float:
-    """Utility of all points: the sum of weighted label shares, 1/C where nobody is near."""
+    """The utility of all points: the sum of weighted label shares, or 1/C if nobody is near."""
     carry, near = ring_weights @ same, ring_weights @ (same + other)
     shares = np.divide(carry, near, out=np.full(len(near), 1 / classes), where=near > 0)
     return float(shares.sum())
@@ -82,7 +82,7 @@ def _alone(semivalue: Semivalue, near: Counts) -> Floats:
 
 
 def _integrals(same: Counts, other: Counts, of_ring: Floats, semivalue: Semivalue) -> Floats:
-    """Six numbers for each ring and validation point; see `kernels.integrals`."""
+    """The six integrals for each ring and validation point; see `kernels.integrals`."""
     if semivalue == "leave-one-out":
         return _differences(same, other, of_ring)
     rules = chances(semivalue)
@@ -103,7 +103,7 @@ def _integrals(same: Counts, other: Counts, of_ring: Floats, semivalue: Semivalu
 
 
 def _differences(same: Counts, other: Counts, of_ring: Floats) -> Floats:
-    """The same for p = 1: the weight in question times 1/N - 1/(N + w) = w / (N (N + w))."""
+    """The same six numbers for p = 1: a weight times 1/N - 1/(N + w) = w / (N (N + w))."""
     w = of_ring[:, None]
     found = np.zeros((6, *same.shape))
     for place, (mine, theirs) in enumerate(

@@ -1,11 +1,11 @@
-"""The game of numbers where near points weigh by their distance.
+"""The game of numbers in which near points have weights by distance.
 
 The points of a ring have one weight w. The utility of a coalition for a judge with target t is
-minus the squared error of the weighted mean of its near members' targets, and of a public number
-where there is none. A point is a player of the ratio game of `games.owner_values`, with mass w and
-gain w (u - t). Take a center c near the weighted mean of all near points. With r = u - c of the
-valued point, b = w r, and N and B the sums of w and b over the others in a coalition, the point
-adds to B / N and to (B / N)^2 the means
+minus the squared error of the weighted mean of its near members' targets, or of a public number if
+it has none. A point is a player of the ratio game of `games.owner_values`, with mass w and gain w
+(u - t). Take a center c near the weighted mean of all near points. With r = u - c of the valued
+point, b = w r, and N and B the sums of w and b over the others in a coalition, the point adds to B
+/ N and to (B / N)^2 the means
 
     K = int mu(dp) int ds  p Q (1 - E) (r N - B)
     L = int mu(dp) int ds  p Q { r^2 v N + 2 b s E B - s (1 - E) (V + p B^2) },  v = 1 - (1 + w s) E
@@ -15,12 +15,13 @@ with Q, N, B and V those of the others, as there. Its value is
     (z0^2 - (c - t + r)^2) w0 - 2 (c - t) K - L
 
 where w0 is the chance that nobody else is present, and z0 the error of the public number. All
-points of a ring share Q, and pairs are the square of one sum: a judge costs the same however many
-points are near. In the sums over *all* near points the value is a quadratic in r, hence in u: three
-prices for each ring. Leave-one-out needs no integral.
+points of a ring share Q, and pairs are the square of one sum, so a judge costs the same for any
+number of near points. In the sums over *all* near points, the value is a quadratic in r, and so in
+u: three prices for each ring. Leave-one-out needs no integral.
 
 A member that is alone in its ring may outweigh all others by far. The coefficients of its quadratic
-are then large and cancel. As its target is known, so is its value, and that is its price.
+are then large and cancel. But its target is known, and so its value is known, which becomes its
+price.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ INTEGRALS = 15
 
 @dataclass(frozen=True)
 class RingTargetGame(TargetGame):
-    """How near the weighted mean target of near points is to that of a cell.
+    """The game in which cells pay by how near the weighted mean target is to their own.
 
-    A cell keeps four sums for each ring: first the numbers of points, ring by ring.
+    A cell keeps four sums for each ring, in four groups; the first is the numbers of points.
     """
 
     weights: tuple[float, ...] = (1.0,)  # of each ring, the innermost first
 
     @property
     def entries(self) -> int:
-        """Four numbers for each ring."""
+        """How many numbers a cell keeps: four for each ring."""
         return ENTRIES * len(self.weights)
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
@@ -60,7 +61,7 @@ class RingTargetGame(TargetGame):
         return self.all_prices(sums, columns)[0]
 
     def all_prices(self, sums: Integers, columns: slice) -> Floats:
-        """As `ring_quadratics`, for some cells."""
+        """Like `ring_quadratics`, for some cells."""
         about = self.judges[columns], self.empty, np.array(self.weights), self.semivalue
         return ring_quadratics(sums, *about)
 
@@ -72,7 +73,7 @@ class RingTargetGame(TargetGame):
 
 @dataclass(frozen=True)
 class NearRings:
-    """What is near each cell, ring by ring, around a target near the weighted mean of all."""
+    """What is near each cell, ring by ring, relative to a target near the weighted mean of all."""
 
     weights: Floats  # of the rings, as a column; only ratios matter, and the largest is 1
     counts: Integers  # the points of each ring
@@ -84,7 +85,7 @@ class NearRings:
 
     @classmethod
     def of(cls, sums: Integers, judges: Integers, empty: int, of_ring: Floats) -> NearRings:
-        """What cells with these sums have near them."""
+        """What is near cells with these sums."""
         rings, cells = len(of_ring), len(judges)
         table = sums.reshape(ENTRIES, rings, cells)
         w = (of_ring / of_ring.max())[:, None]
@@ -105,12 +106,12 @@ class NearRings:
 
     @property
     def mass(self) -> Floats:
-        """What they weigh."""
+        """How much the near points weigh together."""
         return _added(self.weights * self.counts)
 
     @property
     def gain(self) -> Floats:
-        """The sum of b."""
+        """The sum of the gains b."""
         return _added(self.weights * self.first)
 
     @property
@@ -121,7 +122,7 @@ class NearRings:
         return np.where(some, self.apart + mean, self.none)
 
     def beside(self) -> tuple[Floats, Floats]:
-        """What all but one member of a ring weigh, and the gain of all rings but its own."""
+        """The weight of all points but one of a ring, and the gain of all other rings."""
         mass, gain = np.zeros(self.first.shape), np.zeros(self.first.shape)
         for k in range(len(mass)):
             own = np.arange(len(mass))[:, None] == k
@@ -131,7 +132,7 @@ class NearRings:
 
 
 def _added(table: Floats) -> Floats:
-    """The sum over rings, one after the other: no bit depends on how many cells there are."""
+    """The sum over rings, one after the other, so that no bit depends on the number of cells."""
     found = np.zeros(table.shape[1])
     for row in table:
         found += row
@@ -143,8 +144,8 @@ def ring_quadratics(
 ) -> Floats:
     """Prices of the shape (3, 3, rings, M): for members, for newcomers, and changes.
 
-    The first two are the coefficients of 1, u and u^2. Where a ring has no member, its price is
-    that of a newcomer. The last are G, K and H of `targets`.
+    The first two are the coefficients of 1, u and u^2. If a ring has no member, its price is that
+    of a newcomer. The last are G, K and H of `targets`.
 
     Examples
     --------
@@ -175,7 +176,7 @@ Found = tuple[Floats, Floats, Floats]
 
 
 def _integrals(near: NearRings, semivalue: Semivalue) -> Found:
-    """The quadratics in r of members and newcomers; and how a member's value changes with its r.
+    """The quadratics in r of members and newcomers, and how a member's value changes with its r.
 
     The value of a member that moves from r to x grows by (x - r) (line + own r) - square (x^2 -
     r^2): these three numbers.
@@ -204,7 +205,7 @@ def _integrals(near: NearRings, semivalue: Semivalue) -> Found:
 
 
 def _integrated(near: NearRings, semivalue: Semivalue) -> Floats:
-    """Fifteen numbers for each ring and cell; see `kernels.integrals`."""
+    """The fifteen integrals for each ring and cell; see `kernels.integrals`."""
     rules, w = chances(semivalue), np.ascontiguousarray(near.weights[:, 0])
     counts = np.ascontiguousarray(near.counts.T)
     gains = np.stack([(near.weights * near.first).T, (near.weights**2 * near.second).T], axis=1)
@@ -218,7 +219,7 @@ def _integrated(near: NearRings, semivalue: Semivalue) -> Floats:
 
 
 def _differences(near: NearRings, semivalue: Semivalue) -> Found:
-    """The same for leave-one-out: what a point adds to all others."""
+    """The same numbers for leave-one-out: what a point adds to all others."""
     del semivalue
     w, apart, all_of, everybody = near.weights, near.apart, near.gain, near.error
     rest, gain = near.beside()

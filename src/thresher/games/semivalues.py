@@ -1,13 +1,13 @@
-"""Counts to prices: what a near point is worth to a validation point. The home of all formulas.
+"""Counts to prices: what a near point is worth to a validation point, with all formulas.
 
 Let the *rest* be the other near points, `same` of them with the validation point's label and
-`other` without, c = same + other + 1 the near points with the valued one, and C the number of
-classes. Every semivalue of the threshold utility has one form,
+`other` without it. Let c = same + other + 1 be the number of near points including the valued one,
+and C the number of classes. Every semivalue of the threshold utility has the form
 
     gain = w0(c) (1 - 1/C) + W(c) (1 - same / (c - 1))     the point carries the label
     loss = w0(c) (0 - 1/C) + W(c) (0 - same / (c - 1))     it does not
 
-with the second term absent for c = 1, and is told by its two functions w0 and W:
+with the second term absent for c = 1. Its two functions w0 and W define it:
 
     Shapley        w0 = 1/c         W = (H_c - 1) / c                  H_c the harmonic number
     Banzhaf        w0 = 2^(1-c)     W = (2 - 2^(1-c)) / c - 2^(1-c)
@@ -15,9 +15,9 @@ with the second term absent for c = 1, and is told by its two functions w0 and W
     Calibrated(t)  w0 = 0           W = [c > t] (H_c - H_t) / (c - t)
     Beta(a, b)     w0 = P(J = 0)    W = E[1 / (1 + J)] - P(J = 0)      J ~ beta-binomial(c-1; b, a)
 
-Why: points out of reach are null players, so a coalition is J of the c - 1 others in reach, any J
-of them alike. Alone the point adds m - 1/C (m = 1 if it carries the label, else 0); after j > 0
-others it adds on average (m - same / (c - 1)) / (j + 1).
+Why: points out of reach are null players, so a coalition is J of the c - 1 others in reach, and any
+J of them are equally likely. Alone, the point adds m - 1/C (m = 1 if it carries the label, and
+otherwise 0). After j > 0 others, it adds on average (m - same / (c - 1)) / (j + 1).
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ Semivalue = str | Beta | Calibrated
 
 
 def check_semivalue(semivalue: object, *, calibrated: bool = False) -> Semivalue:
-    """`semivalue`, if it is a known name or a `Beta`, or what `semivalue_name` made of one.
+    """Return the semivalue, given as a known name, a `Beta`, or the text of `semivalue_name`.
 
-    A `Calibrated` passes only where it is `calibrated` for.
+    A `Calibrated` is accepted only if `calibrated` is True.
     """
     if isinstance(semivalue, Beta) or (isinstance(semivalue, str) and semivalue in NAMED):
         return semivalue
@@ -139,7 +139,7 @@ def weight_table(semivalue: Semivalue, most: int) -> Weights:
 
 
 def coalition_sizes(semivalue: Beta, points: int) -> Floats:
-    """The probability with which a coalition of j = 0, ..., n - 1 others has to be weighed.
+    """The probability that a semivalue gives to coalitions of j = 0, ..., n - 1 others.
 
     J is beta-binomial(n - 1; b, a): the product of p_{j+1} / p_j = (n-1-j)/(j+1) (j+b)/(n-2-j+a).
 
@@ -179,7 +179,7 @@ def rest_prices(
 def prices_between(
     same: Floats, other: Floats, classes: int, semivalue: Semivalue
 ) -> tuple[Floats, Floats]:
-    """`rest_prices` for counts that need not be whole: linear between the four whole ones around.
+    """`rest_prices` for counts that need not be whole, interpolated from the four nearest.
 
     Examples
     --------
@@ -205,8 +205,8 @@ def member_prices(
 ) -> tuple[Floats, Floats]:
     """What a point that is among the counted ones is worth: (gain, loss).
 
-    Its rest is the counts without itself. Where no such point was counted the price is that of the
-    only one there could be.
+    Its rest is the counts without itself. If no such point was counted, the price is that of a
+    first one.
     """
     carries, lacks = label_prices(same, other, classes, semivalue)
     return carries[0], lacks[1]
@@ -215,10 +215,10 @@ def member_prices(
 def label_prices(
     same: Integers, other: Integers, classes: int, semivalue: Semivalue | Weights
 ) -> Floats:
-    """What members are worth under any label: prices[own, under, v] of validation point v.
+    """What members are worth under any label: prices[own, under, v] for validation point v.
 
-    `own` is 0 for a member that carries the label of v, else 1; `under` is 0 where it is priced
-    under that label, else 1.
+    `own` is 0 for a member that carries the label of v, and otherwise 1. `under` is 0 if it is
+    priced under that label, and otherwise 1.
     """
     carries = rest_prices(np.maximum(same - 1, 0), other, classes, semivalue)
     lacks = rest_prices(same, np.maximum(other - 1, 0), classes, semivalue)
@@ -251,7 +251,7 @@ NAMED: dict[str, Weights] = {
 def _calibrated(t: int, near: Integers) -> Floats:
     """(H_c - H_t) / (c - t), the mean of 1/(j + 1) over j = t, ..., c - 1; 0 for c <= t.
 
-    For large t the difference of harmonic numbers would cancel, and is taken from their series
+    For large t, the difference of harmonic numbers would cancel, so it is taken from their series
     H_n = gamma + log(n + 1/2) + 1 / (24 (n + 1/2)^2) - 7 / (960 (n + 1/2)^4) + ...
     """
     from scipy.special import digamma
@@ -305,7 +305,7 @@ def _sums(term: Callable[[Floats], Floats], first: int, ends: Integers) -> Float
 
 
 def utility(same: Integers, other: Integers, classes: int) -> float:
-    """Utility of all points: the sum of label shares, 1/C where nobody is near.
+    """The utility of all points: the sum of label shares, or 1/C if nobody is near.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What others say about the target of a point: games that pay evidence in place of value.
+"""What others say about the target of a point: games whose payments include evidence.
 
-By a radius the others are the near validation points, each of which has a target. In leaves they
-are the other rows in the point's leaf, tree by tree; the point itself never counts.
+With a radius, the others are the near validation points, each of which has a target. With leaves,
+they are the other rows in the point's leaf, tree by tree; the point itself never counts.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class WithChanges:
 
 
 class WithJudges(WithChanges):
-    """The same, and of the near judges their number, the sum of their targets and of squares."""
+    """The same, with the number of near judges, the sum of their targets and that of squares."""
 
     columns: ClassVar[int] = 9
 
     def prices(self: Any, sums: Integers, columns: slice) -> Floats:
-        """What each cell pays, and what it says; all rings of a cell say as much."""
+        """What each cell pays and says about its judge, which is the same for all its rings."""
         paid = super().prices(sums, columns)
         targets = self.judges[columns].astype(np.float64)
         said = np.array([np.ones(len(targets)), targets, targets**2])
@@ -46,23 +46,23 @@ class WithJudges(WithChanges):
 
 
 class NearTargets(WithJudges, TargetGame):
-    """Values, what they would be with other targets, and what the near judges say."""
+    """Pay values, what they would be with other targets, and what the near judges say."""
 
 
 class NearRingTargets(WithJudges, RingTargetGame):
-    """The same where near points weigh by their distance."""
+    """The same, with weights of near points by distance."""
 
 
 class LeafChanges(WithChanges, LeafTargets):
-    """Values, and what they would be with other targets."""
+    """Pay values, and what they would be with other targets."""
 
 
 @dataclass(frozen=True)
 class OtherTargets(TargetGame):
     """The mean target of the others in each point's leaf, as a mean over trees.
 
-    The payments are how many others there are, in how many trees there are any, and the two terms
-    of their means: (sum of all) / others, and 1 / others, which the point's own target takes away.
+    The payments are the number of others, the number of trees with any, and the two terms of their
+    means: (sum of all) / others, and 1 / others, from which the point's own target is subtracted.
     """
 
     # the number and the sum of targets of other rows in some cells, such as validation points
@@ -70,7 +70,7 @@ class OtherTargets(TargetGame):
     columns: ClassVar[int] = 4
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What each leaf says."""
+        """What each leaf says about the others."""
         count, one, _ = summed(sums)
         if self.beside is not None:
             more, their = self.beside(columns)
@@ -81,7 +81,7 @@ class OtherTargets(TargetGame):
         return np.array([others, known, np.where(known, one / some, 0.0), known / some])
 
     def means(self, out: Floats, groups: object) -> Floats:
-        """The mean target of the others, in steps; NaN where there is nobody."""
+        """The mean target of the others, in steps; NaN if there are none."""
         own: Floats = groups.targets.astype(np.float64)  # type: ignore[attr-defined]
         some = out[1] > 0
         return np.divide(out[2] - own * out[3], out[1], out=np.full(len(own), np.nan), where=some)

@@ -1,21 +1,22 @@
-"""The game of numbers: points carry targets, and each cell asks how far their mean is from its own.
+"""The game of numbers: points carry targets, and cells pay by how far their mean is from their own.
 
 The utility of a coalition for a judge with target t is minus the squared error of the mean of its
-near members, and of a public number where there is none. With z = y - t of the valued point, z0 for
-the public number, and for the c - 1 others the mean m, the mean square q, and the mean product p of
-two different ones, the value of a member is
+near members, or of a public number if it has none. Let z = y - t for the valued point, and z0 for
+the public number. For the c - 1 others, let m be the mean, q the mean square, and p the mean
+product of two different ones. Then the value of a member is
 
     P0 (z0^2 - z^2) + q (A - B + D) + p (3B - 2D - A) - 2 z m (B - D) - z^2 D
 
-(`moments`). Why: alone the point adds z0^2 - z^2. After j > 0 others, their mean square of the mean
-is (q + (j - 1) p) / j, and with the point it is (j q + j (j - 1) p + 2 j z m + z^2) / (j + 1)^2.
+with P0, A, B and D from `moments`. Why: alone, the point adds z0^2 - z^2. For j > 0 others, the
+average squared mean is (q + (j - 1) p) / j, and with the point it is
+(j q + j (j - 1) p + 2 j z m + z^2) / (j + 1)^2.
 
-In the sums over *all* near points this is a quadratic in z, hence in y: three prices a cell, and a
-cell keeps the number of near points, the sum of their targets and that of their squares.
+In the sums over *all* near points, this is a quadratic in z, and so in y. So each cell has three
+prices, and keeps the number of near points, the sum of their targets and that of their squares.
 
-Where the target of a member moves from u to w, its value grows by (w - u) (K - H u - G (u + w)):
-the terms in z and z^2, with the member's own target taken out of the sum of the others. Each cell
-has its own G, K and H, and they add up over cells like prices.
+If the target of a member moves from u to w, its value grows by (w - u) (K - H u - G (u + w)). These
+are the terms in z and z^2, with the member's own target taken out of the sum of the others. Each
+cell has its own G, K and H, and they add up over cells like prices.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ class Grid:
         return np.rint((targets - self.center) / self.step).astype(np.int64)
 
     def record(self) -> dict[str, float]:
-        """What a result says of it."""
+        """What a result says about the grid."""
         return {"center": self.center, "step": self.step}
 
 
 @dataclass(frozen=True)
 class TargetGroups(Groups):
-    """Points in input order, with their targets in steps of a grid, and whose each is."""
+    """Points in input order, with their targets in steps of a grid, and their owners."""
 
     targets: Integers
     whose: Integers
@@ -88,9 +89,9 @@ class TargetGroups(Groups):
 
 @dataclass(frozen=True)
 class TargetGame:
-    """How near the mean target of near points is to that of a cell, in steps of the grid.
+    """The game in which cells pay by how near the mean target is to their own, in grid steps.
 
-    What other games know as the class of a point is its target here.
+    Here, the code of a point is its target, not its class.
     """
 
     judges: Integers  # the targets of the cells
@@ -150,7 +151,7 @@ class TargetGame:
 
 @dataclass(frozen=True)
 class Retargeted(TargetGame):
-    """Members are paid as if each had one other target; payments are prices, and G, K and H."""
+    """Pay members as if each had one other target; the payments are prices, and G, K and H."""
 
     target: int = 0
     columns: ClassVar[int] = 6
@@ -162,14 +163,14 @@ class Retargeted(TargetGame):
 
 
 def sums_of(targets: Integers) -> Integers:
-    """What a cell keeps of these targets: their number, sum, and sum of squares in two parts."""
+    """What a cell keeps about these targets: number, sum, and sum of squares in two parts."""
     squares = targets * targets
     found = len(targets), targets.sum(), (squares >> LIMB).sum(), (squares & LOW).sum()
     return np.array(found, np.int64)[:, None]
 
 
 def squared_errors(sums: Integers, guess: int) -> int:
-    """The sum of the squared errors of one guess for all targets in these cells, exactly."""
+    """The exact sum of squared errors of one guess for all targets in these cells."""
     count, first, high, low = (int(each.astype(object).sum()) for each in sums)
     return count * guess**2 - 2 * guess * first + (high << LIMB) + low
 
@@ -182,9 +183,10 @@ def summed(sums: Integers) -> tuple[Floats, Floats, Floats]:
 
 
 def centered(sums: Integers, judges: Array) -> tuple[Floats, Floats]:
-    """The sums of z and z^2 in each cell, z = u less the judge's target.
+    """The sums of z and z^2 in each cell, where z is u minus the judge's target.
 
-    Around the nearest whole number they are exact; what is left of a step is moved in floats.
+    They are exact around the nearest whole number; the remaining part of a step is shifted in
+    floats.
     """
     near = np.rint(judges)
     count, first, high, low = (each.astype(object) for each in sums)
@@ -201,8 +203,8 @@ def quadratics(
 ) -> Floats:  # fmt: skip
     """What a cell pays a point by its u: the coefficients of 1, u and u^2, one row each.
 
-    The point is a member, who is among the sums, or a newcomer. Where nobody was counted the price
-    of a member is that of the only one there could be.
+    The point is a member, which is among the sums, or a newcomer. If nobody was counted, the price
+    of a member is that of a first one.
     """
     z0 = (empty - judges).astype(np.float64)
     found = residual_prices(sums[0], centered(sums, judges), z0, semivalue, newcomer=newcomer)
@@ -215,7 +217,8 @@ def residual_prices(
 ) -> Floats:  # fmt: skip
     """What a cell pays a point by its z: the coefficients of 1, z and z^2, one row each.
 
-    `sums` are those of z and z^2 over the `count` near points, and `z0` is that of nobody.
+    `sums` are those of z and z^2 over the `count` near points, and `z0` is the z of the public
+    number.
     """
     one, two = sums
     own = 0.0 if newcomer else 1.0
@@ -256,7 +259,7 @@ def residual_changes(count: Integers, first: Floats, judges: Array, semivalue: S
 
 
 def growth(paid: Floats, now: Floats, new: Floats | float) -> Floats:
-    """By how much values grow where targets move from `now` to `new`; `paid` has G, K and H."""
+    """How much values grow if targets move from `now` to `new`; `paid` has G, K and H."""
     square, pull, own = paid
     return np.asarray((new - now) * (pull - own * now - square * (now + new)))
 
@@ -265,9 +268,9 @@ def estimated_quadratics(
     count: Floats, mean: Floats, square: Floats, judges: Floats, empty: float,
     semivalue: Semivalue, *, newcomer: bool,
 ) -> Floats:  # fmt: skip
-    """As `targets.quadratics`, for near targets of this mean and mean square.
+    """Like `targets.quadratics`, for near targets with this mean and mean square.
 
-    Between two whole numbers of points prices are interpolated.
+    Between two whole numbers of points, prices are interpolated.
 
     Examples
     --------
@@ -288,12 +291,12 @@ def estimated_quadratics(
 
 
 def estimated_changes(count: Floats, mean: Floats, judges: Floats, semivalue: Semivalue) -> Floats:
-    """As `targets.changes`, for near targets of this mean."""
+    """Like `targets.changes`, for near targets with this mean."""
     return _between(count, lambda c: residual_changes(c, c * (mean - judges), judges, semivalue))
 
 
 def _between(count: Floats, prices: Callable[[Integers], Floats]) -> Floats:
-    """Prices at any number of points, from those at the whole numbers below and above."""
+    """Prices at any number of points, interpolated between the whole numbers below and above."""
     whole = np.floor(count).astype(np.int64)
     share = count - whole
     return (1 - share) * prices(whole) + share * prices(whole + 1)

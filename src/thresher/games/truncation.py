@@ -1,16 +1,16 @@
-"""KNN-Shapley from the nearest points alone: what the others are given, and how wrong that is.
+"""KNN-Shapley from the nearest points alone: what the other points get, and how far off it is.
 
-Take one validation point and N points, nearest first; m_i = 1 where the i-th carries its label, n
-of them all. Unrolled, the recursions of `nearest` say, for k < N and i = 1..N,
+Take one validation point and N points, nearest first. Let m_i = 1 if the i-th point carries its
+label, as n of them do, and otherwise 0. Unrolled, the recursions of `nearest` say, for k < N and
+i = 1..N,
 
     value_i = m_i / max(k, i) - sum_{j > max(k, i)} m_j / (j (j - 1)) + A(m_i)
     A(m)    = 0 for jia2019,   (m - n/N) (H_k - 1) / (N - 1) - 1 / (C N) for soft-label
 
 A depends on the sizes of the classes alone: the constant part (H_k - 1) / (N - 1) of every step
-telescopes. So both utilities lose the same by truncation. Keep the K nearest points, k <= K < N;
-the matches among the far points, those beyond K, are a known number S = n - m_1 - ... - m_K.
-What is not known is their order. Every value is replaced by its mean over all orders of the far
-points:
+telescopes. So truncation costs both utilities the same. Keep the K nearest points, k <= K < N. The
+number of matches among the far points, those beyond K, is known: S = n - m_1 - ... - m_K. Only
+their order is unknown. Every value is replaced by its mean over all orders of the far points:
 
     R = sum_{j > K} m_j / (j (j - 1))       by   S / (K N)
     a far point that matches                by   a = h - (h - 1/N) (S - 1) / (N - K - 1)
@@ -29,14 +29,15 @@ matches come first, 1/K - 1/(K+S), and least if they come last, 1/(N-S) - 1/N. W
 with u = N - S, both distances to S / (K N) are 1/K + 1/N - 1/u - u/(K N), which is largest at
 u = sqrt(K N), where it is (1/sqrt K - 1/sqrt N)^2. *Far points.* The sum behind a point of rank i
 is between 0 and 1/i - 1/N, so that a match has value - A between 1/N and 1/i <= 1/(K+1), and any
-other point between -(1/(K+1) - 1/N) and 0. Means lie between the same ends.
+other point between -(1/(K+1) - 1/N) and 0. Means lie within the same limits.
 
-What else holds. Values still add up to the utility of all points less that of none, because those
-of every order do, and the k <= K nearest are known. Among the kept points of one validation point
-all differences of values are exact, hence their ranks. Over several validation points this is lost:
-ranks are safe only between points whose values are more than twice the bound apart. Middles of the
-intervals in place of means would halve the second term, but be wrong by all of it for nearly all
-points, and the values would no longer add up; zeros in place of means would be wrong by 1/(K+1).
+What else holds: values still add up to the utility of all points minus that of none, because those
+of every order do, and the k <= K nearest points are known. Among the kept points of one validation
+point, all differences of values are exact, and so are their ranks. Over several validation points,
+this is lost: ranks are certain only between points whose values are more than twice the bound
+apart. Midpoints of the intervals instead of means would halve the second term, but they would be
+off by all of it for nearly all points, and the values would no longer add up. Zeros instead of
+means would be off by 1/(K+1).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from numpy.typing import NDArray
 
 
 def error_bound(n: int, kept: int) -> float:
-    """What the value of a point may be wrong by, for a validation point that keeps so many of n.
+    """The largest error of a value, for a validation point that keeps this many of n points.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def error_bound(n: int, kept: int) -> float:
 
 
 def neighbors_kept(n: int, k: int, error: float) -> int:
-    """The fewest of n neighbors, at least k, that keep the error down; all n if it must be 0."""
+    """How few neighbors (k to n) keep the error this small; n if the error must be 0."""
     if error == 0.0 or k >= n:
         return n
     near = (math.sqrt(error) + 1 / math.sqrt(n)) ** -2
@@ -78,8 +79,8 @@ def neighbors_kept(n: int, k: int, error: float) -> int:
 class Truncation:
     """The numbers of the theorem for one set of points, k and number of points kept.
 
-    Kept points get what they are worth more than far points of their label, by the recursion of
-    `nearest` with `steps`; then all points get what far points are worth.
+    First, kept points get what they are worth beyond far points of their label, by the recursion of
+    `nearest` with `steps`. Then all points get what far points are worth.
     """
 
     steps: NDArray[np.float64]
@@ -96,9 +97,9 @@ class Truncation:
         cls, sizes: NDArray[np.int64], k: int, kept: int, *, excess: float, empty: float,
         left_out: int = 0,
     ) -> Truncation:  # fmt: skip
-        """For so many points of each class; H_k - 1 and 1/C, or 0 and 0 for jia2019.
+        """The numbers for class sizes; `excess` is H_k - 1, `empty` 1/C; jia2019 has 0 for both.
 
-        Validation points leave out so many of their own class: one if they are points themselves.
+        Validation points leave out this many of their own class: one if they are points themselves.
         """
         n = int(sizes.sum()) - left_out
         far = n - kept
@@ -109,7 +110,7 @@ class Truncation:
         return cls(steps, np.maximum(sizes - left_out, 0), n, kept, spread, slope, excess, empty)
 
     def last(self, far_matches: int) -> tuple[float, float]:
-        """What the farthest of the kept points is worth more than a far one: match, other."""
+        """How much more the farthest kept point is worth than a far one, for (match, other)."""
         other = far_matches * (self.slope - 1 / (self.kept * self.points))
         return 1 / self.kept - self.spread + other, other
 

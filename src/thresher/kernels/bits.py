@@ -1,4 +1,4 @@
-"""Bits to numbers: how many are set in each column, and what the set ones of a row are worth.
+"""Bits to numbers: how many bits are set in each column, and what the set bits of a row are worth.
 
 Both work on rows `lo` to `hi` of the words of one block of validation points. Counts are integers,
 and a row's worth is added up in one fixed order (below), so neither depends on how rows are cut.
@@ -65,7 +65,7 @@ def _add_eight(words: Words, i: int, s: Words) -> None:
 
 @njit(cache=True, nogil=True)
 def _add(x: np.uint32, y: np.uint32, z: np.uint32) -> tuple[np.uint32, np.uint32]:
-    """Full adder: the sum bits and the carry bits of x + y + z, 32 at a time."""
+    """A full adder: the sum bits and the carry bits of x + y + z, 32 at a time."""
     u = U32(x ^ y)
     return U32(u ^ z), U32((x & y) | (u & z))
 
@@ -92,7 +92,7 @@ def _empty(s: Words, counts: Integers) -> None:
 def byte_tables(weights: Floats, tables: Floats) -> None:
     """tables[j, x] = the weights of the set bits of byte x, added from the lowest bit up.
 
-    Row j speaks of the validation points 8j to 8j + 7.
+    Row j is about the validation points 8j to 8j + 7.
     """
     for j in range(tables.shape[0]):
         tables[j, 0] = 0.0
@@ -128,7 +128,7 @@ def add_by_tables(words: LongWords, lo: int, hi: int, tables: Floats, out: Float
 
 @njit(cache=True, nogil=True)
 def add_by_bits(words: LongWords, lo: int, hi: int, weights: Floats, out: Floats) -> None:
-    """As `add_by_tables`, to the last bit, without tables: for classes with few points."""
+    """The same as `add_by_tables`, to the last bit, without tables: for classes with few points."""
     b = np.zeros(8)
     for i in range(lo, hi):
         for w in range(words.shape[1]):
@@ -170,7 +170,7 @@ def add_visits(
     words: Words, starts: Integers, first: int, last: int, query_of: Words,
     codes: NDArray[np.int32], segment_of: Integers, positions: Words, weights: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """As `add_by_tables`, to the last bit, for the visits of the leaves first <= j < last.
+    """The same as `add_by_tables`, to the last bit, for visits of the leaves first <= j < last.
 
     A leaf's visits come by validation point, so that the bytes of a point fill from the lowest bit
     up; when the next 64 validation points begin, bytes are added by the same tree. What is absent
@@ -217,7 +217,7 @@ def rows_of_visits(
     words: Words, starts: Integers, leaves: tuple[int, int], query_of: Words, positions: Words,
     columns: tuple[int, int], out: LongWords,
 ) -> None:  # fmt: skip
-    """Set bit v of row positions[leaf, p] where visits of a leaf say that its place p is near v.
+    """Set bit v of row positions[leaf, p] if visits of a leaf say that its point p is near v.
 
     For the leaves and validation points from the first to before the second number; bit 0 is the
     first of these validation points.

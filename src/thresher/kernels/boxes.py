@@ -2,7 +2,7 @@
 
 Leaf j holds the rows j * size to (j + 1) * size of the tree's order. Node m of level q spans the
 leaves m * 2^q to (m + 1) * 2^q, so its children are the nodes 2m and 2m + 1 of the level below.
-Nothing here decides who is near: a box that is too large costs time, never a pair.
+Nothing here decides who is near: a box that is too large costs time, but loses no pair.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def gaps(
     Q: Floats, low: Single, high: Single, queries: NDArray[np.integer[Any]],
     boxes: NDArray[np.integer[Any]], out: Floats,
 ) -> None:  # fmt: skip
-    """The squared distance of each of `queries` from its of `boxes`."""
+    """The squared distance of each entry of `queries` from the box in the same place of `boxes`."""
     for t in range(queries.shape[0]):
         out[t] = _gap(Q, queries[t], low, high, boxes[t])
 
@@ -140,8 +140,8 @@ def touch(
 ) -> tuple[int, int]:  # fmt: skip
     """Write the leaves whose boxes are within sqrt(limit) of each query, from query `first` on.
 
-    Stops before a query for which there may be no room. Returns the first query not done and the
-    number of pairs (leaf, query) written.
+    Stop before a query for which there may be no room. Return the first query that is not done, and
+    the number of pairs (leaf, query) written.
     """
     top = offsets.shape[0] - 2
     width = offsets[1]
@@ -178,7 +178,7 @@ def touch(
 def group_by_leaf(
     leaves: Words, queries: Words, starts: Integers, leaf_of: Words, query_of: Words
 ) -> None:
-    """Pairs (leaf, query) by leaf, with the queries of each leaf in their order."""
+    """Sort pairs (leaf, query) by leaf, with the queries of each leaf in their order."""
     starts[:] = 0
     for t in range(leaves.shape[0]):
         starts[leaves[t] + 1] += 1

@@ -23,7 +23,7 @@ def present_integers(labels: AnyIntegers, low: int, seen: Flags) -> None:
 
 @njit(cache=True, nogil=True)
 def codes_of_integers(labels: AnyIntegers, low: int, table: Codes, codes: Codes) -> None:
-    """Look every label up in `table`, which starts at the integer `low`; -1 where it is absent."""
+    """Look up every label in `table`, which starts at the integer `low`; -1 if it is absent."""
     size = np.uint64(table.shape[0])
     for i in range(labels.shape[0]):
         # as unsigned numbers, labels below `low` lie beyond the table too
@@ -51,14 +51,14 @@ def class_positions(codes: Codes, starts: Integers, positions: Words) -> None:
 
 @njit(cache=True, nogil=True)
 def gather(sums: Floats, positions: Words, scale: float, out: Floats) -> None:
-    """Back from class order to input order, divided by `scale`."""
+    """Bring sums back from class order to input order, divided by `scale`."""
     for i in range(positions.shape[0]):
         out[i] = sums[positions[i]] / scale
 
 
 @njit(cache=True, nogil=True)
 def maybe_members(numbers: LongWords, marks: Flags, shift: np.uint64) -> Integers:
-    """Indices of numbers whose mark is set; see `mark`. Every marked number is among them."""
+    """The indices of numbers whose mark is set; see `mark`. All marked numbers are among them."""
     found = np.empty(numbers.shape[0], np.int64)
     count = 0
     for i in range(numbers.shape[0]):
@@ -70,6 +70,6 @@ def maybe_members(numbers: LongWords, marks: Flags, shift: np.uint64) -> Integer
 
 @njit(cache=True, nogil=True)
 def mark(numbers: LongWords, marks: Flags, shift: np.uint64) -> None:
-    """Set the mark of every number: the place its multiplicative hash names."""
+    """Set the mark of every number, at the place of its multiplicative hash."""
     for i in range(numbers.shape[0]):
         marks[(numbers[i] * np.uint64(0x9E3779B97F4A7C15)) >> shift] = True

@@ -1,7 +1,7 @@
 """Numbers that order points by distance: to one validation point, or a tile of them to a few.
 
-What they are for a pair is said by `pairs.order_key`. A division that could raise an error would
-keep the loops from running on vectors, hence NumPy's error model.
+`pairs.order_key` defines the number of a pair. Divisions that could raise errors would keep the
+loops from being vectorized, hence NumPy's error model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def direct_keys(
 ) -> None:  # fmt: skip
     """Keys from the columns of `XT`, feature by feature in float64, alike for every pair.
 
-    As in `masks.direct_words` the type of `dims` makes the number of features a constant.
+    As in `masks.direct_words`, the type of `dims` makes the number of features a constant.
     """
     if not cosine:
         for i in range(out.shape[0]):
@@ -41,7 +41,7 @@ def direct_tile(
     XT: Numbers, dims: tuple[int, ...], x2: Floats, V: Floats, v2: Floats,
     cosine: bool, factor: float, out: Numbers,
 ) -> None:  # fmt: skip
-    """The same for several validation points, one row of `out` each; times a power of two."""
+    """Keys for several validation points, one row of `out` each, times a power of two."""
     row = np.empty(out.shape[1])
     for r in range(out.shape[0]):
         direct_keys(XT, dims, x2, V[r], v2[r], cosine, row)

@@ -44,7 +44,7 @@ SERIES = 0.2  # up to here 1 - (1 + x) exp(-x) is a series: it is 0 to rounding
 
 @njit(cache=True, nogil=True)
 def _choose(X: float, players: float, fewest: int, rules: Rules, chances: Floats) -> int:
-    """Write the chances and masses that are right for X, and return how many they are.
+    """Write the chances and masses of the rule for X, and return how many they are.
 
     `rules` are (near, far, shape). Rule r of `near` = (sizes, limits, nodes) is
     nodes[r, :, :sizes[r]], chances p and their masses times p. It is good up to X = limits[r], or
@@ -84,13 +84,13 @@ def _room(rules: Rules) -> Floats:
 
 @njit(cache=True, nogil=True)
 def _place(s: float, step: float) -> int:
-    """The first place of the grid of s that is not below."""
+    """The first place on the grid of s that is not below."""
     return int(np.ceil(np.log(s) / step))
 
 
 @njit(cache=True, nogil=True)
 def decays(weights: Floats, mass: float, whole: bool) -> tuple[int, Floats]:
-    """The first place of the grid for this or a smaller mass, and E and 1 - E at all places."""
+    """The first place on the grid for this or a smaller mass, and E and 1 - E at all places."""
     step = STEP if whole else WIDE_STEP
     first, last = _place(RING_LEAST / (1.0 + mass), step), _place(MOST / weights.min(), step)
     table = np.empty((last - first, 2, weights.shape[0]))
@@ -108,10 +108,11 @@ def ring_integrals(
 ) -> None:  # fmt: skip
     """Fill out[v] of each validation point v with six integrals for each ring.
 
-    0 and 1 are for a newcomer: over the near points that carry the label, and over the others. 2 to
-    5 are for a member, which is not among its own rest: over those that carry the label if it does
-    not, if it does; over the others if it carries the label, if it does not. They are 0 for rings
-    without points. `grid` is that of `decays`, and `rules` are those of `_choose`.
+    Integrals 0 and 1 are for a newcomer: over the near points that carry the label, and over the
+    others. Integrals 2 to 5 are for a member, which is not part of its own rest. 2 and 3 are over
+    those that carry the label, if the member does not, and if it does. 4 and 5 are over the others,
+    if the member carries the label, and if it does not. They are 0 for rings without points. `grid`
+    is that of `decays`, and `rules` are those of `_choose`.
     """
     rings, step = weights.shape[0], STEP if whole else WIDE_STEP
     before, table = grid
@@ -156,7 +157,8 @@ def _add_to_rings(
 ) -> None:
     """The six integrals over p for each of some rings, at one s; the first two are for all.
 
-    `own` has a row each for those with the label, others, weights, E and 1 - E, and more room.
+    `own` has a row for each of: counts with the label, other counts, weights, E and 1 - E. Further
+    rows are work space.
     """
     t, inverse, logs = 5, 6, 7
     largest = 0.0
@@ -196,8 +198,8 @@ def _add_to_rings(
 def _set_logs(p: float, largest: float, own: Floats, rings: int) -> None:
     """Set 1 / g and log g of each ring, where x = p (1 - E) is at most `largest`.
 
-    log g is a series in x / (2 - x) where x is at most 1/2, which vectors can do. Where all x are
-    small, few terms do.
+    log g is a series in x / (2 - x) if x is at most 1/2, which can be vectorized. If all x are
+    small, a few terms are enough.
     """
     if largest <= 0.0625:
         for k in range(rings):
@@ -229,10 +231,10 @@ def add_owner_values(
 ) -> None:  # fmt: skip
     """Add to out[o] what owner o is worth in each game.
 
-    In game v owner o has the mass near[v, o] and the gain gains[v, o], which is times weights[v]. A
-    coalition is worth its gain over its mass, or with `square` minus the square of that; one
-    without mass has empty[v] in its place. `alone` has the chance that none of the other players is
-    present, for 1, 2, ... players. `rules` are those of `_choose`.
+    In game v, owner o has the mass near[v, o] and the gain gains[v, o], which includes the factor
+    weights[v]. A coalition is worth its gain over its mass, or with `square` minus the square of
+    that ratio. Without mass, the ratio is empty[v]. `alone` has the chance that none of the other
+    players is present, for 1, 2, ... players. `rules` are those of `_choose`.
     """
     owners = near.shape[1]
     chances = _room(rules)
@@ -275,7 +277,7 @@ def ring_target_integrals(
 ) -> None:
     """Fill out[v] of each validation point v with fifteen integrals for each ring.
 
-    gains[v] has two rows: the sum of the gains of the points of each ring, and that of squares.
+    gains[v] has two rows: for each ring, the sum of its points' gains, and that of their squares.
     """
     chances = _room(rules)
     for v in range(counts.shape[0]):
@@ -290,7 +292,7 @@ def ring_target_integrals(
 
 @njit(cache=True, nogil=True)
 def _groups(near: Floats, gain: Floats) -> tuple[Floats, Integers, Integers, Floats]:
-    """The different masses, the one of each player, how many have it; sums of gains and squares."""
+    """The distinct masses, the one of each player, how many have it, sums of gains and squares."""
     order = np.argsort(near, kind="mergesort")
     group = np.empty(near.shape[0], np.int64)
     masses, times = np.empty(near.shape[0]), np.zeros(near.shape[0], np.int64)
@@ -314,7 +316,7 @@ def _integrate(
 ) -> None:  # fmt: skip
     """Add to out[:, k] the integrals of each mass: two, or with `square` six.
 
-    Where there is room for fifteen, more follow: four of what is left when a member leaves, and
+    If there is room for fifteen, nine more follow: four for what is left when a member leaves, and
     five for a newcomer of that mass. Masses without players then have those of a newcomer.
     """
     E, e, u = np.empty(masses.shape[0]), np.empty(masses.shape[0]), np.empty(masses.shape[0])
@@ -358,7 +360,7 @@ def _integrate(
 
 @njit(cache=True, nogil=True)
 def _second(x: float) -> float:
-    """1 - (1 + x) exp(-x) for a small x, by its series."""
+    """Compute 1 - (1 + x) exp(-x) for a small x by its series."""
     term, total = x * x / 2.0, 0.0
     for k in range(2, 16):
         total += term * (k - 1)
@@ -373,8 +375,9 @@ def _add_to_owners(
 ) -> None:  # fmt: skip
     """The integrals over p for each mass, at one s, with Q over all players but one of that mass.
 
-    They are those of Q times N, B, t, t^2, B t and V + p B^2, with N the sum of n t, B that of b t,
-    and V that of b^2 t (1 - p t). The last three are for all: N, B and V + p B^2 with Q over all.
+    The integrands are Q times N, B, t, t^2, B t and V + p B^2, with N the sum of n t, B that of b
+    t, and V that of b^2 t (1 - p t). The last three are for all players: Q over all, times N, B and
+    V + p B^2.
     """
     t, inverse = np.empty(E.shape[0]), np.empty(E.shape[0])
     sums[:] = 0.0

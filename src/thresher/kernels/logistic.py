@@ -4,11 +4,12 @@ The objective, with x a row (its last entry 1 where there is an intercept), is t
 
     sum_i loss(x_i, y_i) + sum_a penalties_a / 2 * (sum of squares of the weights of feature a),
 
-intercepts not penalized. One row of weights: the logistic loss log(1 + exp(-s x.w)), s = 1 for the
-second of two classes and -1 for the first. One row per class: the softmax loss -log p_y. Adding the
-same to the weights of all classes changes no probability, so at the minimum they add up to zero (or
-may, for intercepts); half the squares of their sums are added to the objective, which leaves the
-minimum where it is and makes it a sharp one.
+where intercepts are not penalized. With one row of weights, this is the logistic loss
+log(1 + exp(-s x.w)), with s = 1 for the second of two classes and -1 for the first. With one row
+per class, it is the softmax loss -log p_y. Adding the same number to the weights of all classes
+changes no probability. So at the minimum, the weights add up to zero (or may, for intercepts). Half
+the squares of their sums are added to the objective, which keeps the minimum in place and makes it
+unique.
 
 Tables are transposed here, one column per row of data, so that loops run along memory.
 """
@@ -91,7 +92,7 @@ def fill_scores(A: Table, weights: Table, z: Table) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_probabilities(A: Table, weights: Table, p: Table) -> None:
-    """Row k of `p` becomes the probabilities of class k (of two: of the second)."""
+    """Fill row k of `p` with the probabilities of class k (with two classes, of the second one)."""
     rows, n = p.shape
     fill_scores(A, weights, p)
     if rows == 1:
@@ -140,7 +141,7 @@ def fill_gradient(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def objective(A: Table, targets: Integers, penalties: Floats, weights: Table) -> float:
-    """The objective itself, for the steps far from the minimum."""
+    """The objective itself, for steps far from the minimum."""
     rows, n = weights.shape[0], A.shape[1]
     total = 0.0
     for a in range(penalties.shape[0]):
@@ -210,7 +211,7 @@ def newton_step(factor: Table, gradient: Table, step: Table) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def slow(size: int, decrement: float, before: float) -> bool:
-    """Whether steps with the old factor would take longer than making a new one."""
+    """Whether steps with the old factor would take longer than computing a new one."""
     if decrement <= CLOSE:
         return False
     if decrement > FAR or decrement >= before:
@@ -223,7 +224,7 @@ def slow(size: int, decrement: float, before: float) -> bool:
 def step_length(
     A: Table, targets: Integers, penalties: Floats, weights: Table, step: Table, decrement: float
 ) -> float:
-    """1, or as many halves of it as make the objective fall enough."""
+    """The step size: 1, halved until the objective falls enough."""
     value = objective(A, targets, penalties, weights)
     length = 1.0
     for _ in range(MOST_HALVINGS):
@@ -239,11 +240,11 @@ def train(
     table: Table, codes: Integers, members: Integers, penalties: Floats, weights: Table,
     factor: Table, known: bool,
 ) -> bool:  # fmt: skip
-    """Move `weights` to the minimum for these `members`; False where that did not work.
+    """Move `weights` to the minimum for these `members`; return False if that did not work.
 
     `table` has one column per point, whose class is the position of its row of weights (of two, 0
-    or 1). `factor` is a Cholesky factor of the Hessian of a similar coalition if `known`: steps
-    with it are cheap, and it is made anew where they shrink the decrement too little.
+    or 1). If `known`, `factor` is a Cholesky factor of the Hessian of a similar coalition. Steps
+    with it are cheap, and it is computed again if they shrink the decrement too little.
     """
     n = members.shape[0]
     A, targets = np.empty((table.shape[0], n)), np.empty(n, np.int64)

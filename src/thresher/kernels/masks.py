@@ -5,10 +5,11 @@ For both metrics a pair is near when r = x.v - h(x) - t(v) >= 0, where
     euclidean   h = |x|^2 / 2           t = (|v|^2 - radius^2) / 2
     cosine      h = (1 - radius) |x|    t = 0,  v of length 1
 
-h = a |x|^2 + b |x|, so that both cost the same. r is computed in float32 and carries an error of at
-most `slack * (reach * |x| + |h| + level) + tiny` (`metrics.Score`). Pairs within that error are
-*noted* in the hot loop and settled afterwards by the pair rule, so float32 decides nothing that it
-could get wrong. Both hot loops write their notes themselves: a call costs a few percent (measured).
+With h = a |x|^2 + b |x|, both metrics cost the same. r is computed in float32 and carries an error
+of at most `slack * (reach * |x| + |h| + level) + tiny` (`metrics.Score`). Pairs within that error
+are *noted* in the hot loop and decided afterwards by the pair rule, so float32 decides nothing that
+it could get wrong. Both hot loops write their notes themselves: a call costs a few percent
+(measured).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def direct_words(
     X: Single, dims: tuple[int, ...], norms: Single, VT: Single, level: Single, score: Single,
     positions: Words, words: Words, notes: Words,
 ) -> int:  # fmt: skip
-    """Words straight from the rows, for few features; the number of notes is returned.
+    """Compute words directly from the rows, for few features; return the number of notes.
 
     `dims` is a tuple with as many entries as there are features. Its *type* makes that number a
     constant of the compiled loop, which is then unrolled, and each such loop is cached on disk.
@@ -65,9 +66,9 @@ def visit_words(
     leaf_of: Words, query_of: Words, first: int, Q: Single, dims: tuple[int, ...], norms: Single,
     columns: Single, level: Single, score: Single, words: Words, notes: Words,
 ) -> int:  # fmt: skip
-    """The words of visits (leaf, query), which come by leaf; the number of notes is returned.
+    """Compute the words of visits (leaf, query), sorted by leaf; return the number of notes.
 
-    `columns`, `level` and `score` have an entry for each leaf. Notes speak of visit `first` + row.
+    `columns`, `level` and `score` have an entry for each leaf. Notes refer to visit `first` + row.
     """
     count = 0
     rows = np.arange(words.shape[0]).astype(U32)
@@ -99,7 +100,7 @@ def product_words(
     G: Single, norms: Single, level: Single, score: Single, positions: Words, words: Words,
     notes: Words,
 ) -> int:  # fmt: skip
-    """Words from a tile `G` of the matrix product; the number of notes is returned."""
+    """Compute words from a tile `G` of the matrix product; return the number of notes."""
     a, b, slack, reach, most, tiny = score[0], score[1], score[2], score[3], score[4], score[5]
     count = 0
     for i in range(G.shape[0]):
@@ -134,7 +135,7 @@ def product_words(
 
 @njit(cache=True, nogil=True)
 def distance_words(D: Floats, radius: float, positions: Words, words: Words) -> None:
-    """Words from a tile of distances that the caller computed."""
+    """Compute words from a tile of distances that the caller computed."""
     for i in range(D.shape[0]):
         for w in range(words.shape[1]):
             near = ZERO
@@ -145,7 +146,7 @@ def distance_words(D: Floats, radius: float, positions: Words, words: Words) -> 
 
 @njit(cache=True, nogil=True)
 def put_columns(found: Words, places: Integers, words: Words) -> None:
-    """Set bit places[j] of a row in `words` where its bit j in `found` is set."""
+    """Set bit places[j] of a row in `words` if its bit j in `found` is set."""
     for i in range(found.shape[0]):
         for w in range(found.shape[1]):
             if found[i, w]:

@@ -1,9 +1,9 @@
 """The order of all points by distance to one validation point, nearest first, ties by position.
 
-A point travels as one 64-bit key: a pattern of 32 bits that sorts as its float32 distance does
-above, its index and whether its label matches below. Rounding to float32 keeps the order of float64
-numbers that it does not make equal, and a radix sort is stable: what is left is to restore the
-float64 order within runs of equal patterns.
+A point is stored as one 64-bit key. The upper 32 bits are a pattern that sorts like its float32
+distance. The lower ones are its index and whether its label matches. Rounding to float32 keeps the
+order of float64 numbers unless it makes them equal, and a radix sort is stable. So only the order
+within runs of equal patterns has to be restored from float64.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUCKET_BITS = 8  # digits within a bucket
 def fill_patterns(
     distances: Numbers, factor: float, patterns: Words
 ) -> tuple[np.uint32, np.uint32]:
-    """For every distance 32 bits that sort, as unsigned integers, like its float32 rounding.
+    """Write 32 bits for every distance that sort, as unsigned integers, like its float32 rounding.
 
     `factor`, a power of two, brings the distances into the range of float32. Returns the least
     and the largest of the patterns.
@@ -59,10 +59,10 @@ def sort_keys(
 
     All patterns lie between `least` and `most`.
 
-    Least-significant-digit radix sort; the digits are fitted to the bits that really differ: two
-    passes where the patterns span at most 24 bits, else three. `histogram` is 3 x 4096. Three
-    passes by wide digits over more keys than the cache holds are slower than one by the leading
-    digit, followed by passes over each bucket.
+    This is a least-significant-digit radix sort. Digits are fitted to the bits that really differ:
+    two passes if the patterns span at most 24 bits, and otherwise three. `histogram` is 3 x 4096.
+    For more keys than the cache holds, three passes by wide digits are slower than one by the
+    leading digit followed by passes over each bucket.
     """
     n = patterns.shape[0]
     least = U32(least)
@@ -138,7 +138,7 @@ def _sort_buckets(
 
 @njit(cache=True, nogil=True)
 def _sort_bucket(source: Keys, target: Keys, passes: int, q: np.uint64, count: Integers) -> None:
-    """Sort by the lowest digits of the pattern, of q bits each, to and fro between the two."""
+    """Sort by the lowest digits of the pattern, of q bits each, back and forth between arrays."""
     mask = U64((U64(1) << q) - U64(1))
     for p in range(passes):
         shift = U64(32) + U64(p) * q
@@ -168,7 +168,7 @@ def _scatter(
 
 @njit(cache=True, nogil=True)
 def restore_order(keys: Keys, distances: Numbers) -> None:
-    """Sort runs of equal float32 patterns by float64 distance; equal ones keep their order."""
+    """Sort runs of equal float32 patterns by float64 distance; equal distances keep their order."""
     n = keys.shape[0]
     i = 1
     while i < n:
@@ -211,7 +211,7 @@ def order_points(
     distances: Numbers, factor: float, exact: bool, codes: Codes, code: int, patterns: Words,
     keys: Keys, spare: Keys, histogram: Integers,
 ) -> np.uint32:  # fmt: skip
-    """Fill `keys` with all points, nearest first; in the order of float64 if `exact`.
+    """Fill `keys` with all points, nearest first; if `exact`, in the order of float64.
 
     Returns the least pattern, from which the keys' patterns are counted.
     """
@@ -224,9 +224,9 @@ def order_points(
 
 @njit(cache=True, nogil=True)
 def move_to_front(keys: Keys, point: int) -> None:
-    """Put the key of a point before those that were nearer, which keep their order.
+    """Move the key of a point to the front; the others keep their order.
 
-    A point that judges others is its own nearest one, or nearly so: there is little to move.
+    A point that judges others is its own nearest one, or nearly so, so there is little to move.
     """
     at = 0
     while U32(keys[at]) >> U32(1) != point:
@@ -245,11 +245,11 @@ def mixed_runs(
 ) -> tuple[int, int]:  # fmt: skip
     """Find runs of sorted keys in which each gap between distances is at most `error`.
 
-    Only runs with matching *and* other points are kept, since equal matches have equal values
-    in any order. Fills `runs` with (first, end) and returns how many there are, and their points.
-    Outside the patterns of `band`, distances whose patterns are two apart differ by more than
-    `error`, so that the distances themselves need not be looked up; `least` is what the keys'
-    patterns are counted from.
+    Only runs with matching *and* other points are kept, because points with equal matches have
+    equal values in any order. Fill `runs` with (first, end), and return how many there are and the
+    number of their points. Outside the patterns of `band`, distances whose patterns are two apart
+    differ by more than `error`, so the distances themselves need not be looked up. The keys'
+    patterns are counted from `least`.
     """
     n = keys.shape[0]
     low = np.int64(band[0]) - np.int64(least)

@@ -1,9 +1,9 @@
 """The pair rule: float64 numbers of one row or one pair of rows, in a fixed order of operations.
 
-Everything here is a function, bit for bit, of the rows it is given: no other row, no block, no
-thread and no dtype of a matrix product enters. Sums run in a few lanes, in 64 for wide rows (lane
-j takes the features j, j + 64, ...; the lanes are added in a fixed tree): as fixed an order as one
-lane, and as fast as vectors.
+Every result depends, bit for bit, only on the rows it is given. Other rows, blocks, threads and the
+dtype of a matrix product have no effect. Sums run in a few lanes, or in 64 for wide rows (lane j
+takes the features j, j + 64, ..., and the lanes are added in a fixed tree). So the order is as
+fixed as with one lane, and the sums are as fast as vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PANEL = 64  # validation points that one row meets at a time
 
 @njit(cache=True, nogil=True)
 def dot(x: Numbers, v: Numbers) -> float:
-    """sum_k x_k v_k in float64."""
+    """The dot product sum_k x_k v_k in float64."""
     return _dot(x, v, x.shape[0]) if x.shape[0] < WIDE else _wide_dot(x, v)
 
 
@@ -95,7 +95,7 @@ def _wide_squared_distance(x: Numbers, v: Numbers) -> float:  # apart, so that b
 
 @njit(cache=True, nogil=True)
 def _added_up(lanes: Floats) -> float:
-    """The sum of the lanes: the upper half to the lower half, until one is left."""
+    """The sum of the lanes: the upper half is added to the lower half until one is left."""
     half = LANES // 2
     while half > 0:
         for j in range(half):
@@ -108,7 +108,7 @@ def _added_up(lanes: Floats) -> float:
 def squared_norms(X: Numbers, dims: tuple[int, ...], out: Floats) -> None:
     """|x|^2 of every row; NaN or infinite where the row holds such a number.
 
-    Where `dims` has an entry for each feature, its type makes their number a constant of the loop.
+    If `dims` has an entry for each feature, its type makes their number a constant of the loop.
     """
     for i in range(X.shape[0]):
         out[i] = _dot(X[i], X[i], len(dims)) if len(dims) > 0 else dot(X[i], X[i])
@@ -137,9 +137,9 @@ def distance(x: Numbers, v: Numbers, x2: float, v2: float, cosine: bool) -> floa
 def is_near(x: Numbers, v: Numbers, x2: float, v2: float, cosine: bool, radius: float) -> bool:
     """Whether the distance of the pair is at most `radius`.
 
-    A distance that `distance` computes as the radius counts, and so does a cosine similarity that
-    is computed as 1 - radius: of the two subtractions from 1, either may be the one that rounds the
-    wrong way (similarity 0.7 at radius 0.3, or 0.3 at 0.7).
+    A distance that `distance` computes as equal to the radius counts, and so does a cosine
+    similarity that is computed as equal to 1 - radius. Either of the two subtractions from 1 may
+    round the wrong way (similarity 0.7 at radius 0.3, or 0.3 at 0.7).
     """
     if cosine:
         return _alike_enough(dot(x, v), x2 * v2, radius)
@@ -154,10 +154,10 @@ def _alike_enough(product: float, scale: float, radius: float) -> bool:
 
 @njit(cache=True, nogil=True)
 def order_key(x: Numbers, v: Numbers, x2: float, v2: float, cosine: bool) -> float:
-    """A number that orders points as their distances to v do, with fewer roundings.
+    """A number that orders points like their distances to v, with fewer roundings.
 
-    The squared distance, or minus the cosine squared with its sign: for integers one division is
-    all that is rounded, so that equal distances, of parallel rows say, are equal numbers.
+    It is the squared distance, or minus the squared cosine with its sign. For integers, only one
+    division is rounded, so equal distances, such as those of parallel rows, give equal numbers.
     """
     if not cosine:
         return squared_distance(x, v)
@@ -191,7 +191,7 @@ def settle_visits(
     notes: Words, first_rows: Integers, queries: Words, order: Words, X: Numbers, x2: Floats,
     V: Floats, v2: Floats, cosine: bool, radius: float, words: Words,
 ) -> None:  # fmt: skip
-    """Decide every noted pair by the pair rule, where the words of a visit speak of points.
+    """Decide every noted pair by the pair rule if the words of a visit are about points.
 
     Note j is about visit notes[j, 0] of validation point queries[visit], whose bits are the points
     X[order[first_rows[j]]] and so on.
@@ -227,7 +227,7 @@ def pair_codes(
 
 @njit(cache=True, nogil=True)
 def _edges_around(product: float, scale: float, cosine: bool, edges: Floats) -> int:
-    """Of how many edges `is_near` holds; the distance itself where the metric is euclidean."""
+    """For how many edges `is_near` holds; for the euclidean metric, `product` is the distance."""
     count = 0
     for e in range(edges.shape[0]):
         if cosine:
@@ -239,24 +239,24 @@ def _edges_around(product: float, scale: float, cosine: bool, edges: Floats) -> 
 
 @njit(cache=True, nogil=True)
 def pair_keys(X: Floats, x2: Floats, v: Floats, v2: float, cosine: bool, out: Floats) -> None:
-    """Keys of the rows of X by the pair rule."""
+    """The order keys of the rows of X by the pair rule."""
     for i in range(X.shape[0]):
         out[i] = order_key(X[i], v, x2[i], v2, cosine)
 
 
 @njit(cache=True, nogil=True)
 def pair_distances(X: Floats, x2: Floats, v: Floats, v2: float, cosine: bool, out: Floats) -> None:
-    """Distances of the rows of X to v by the pair rule, in the metric's own units."""
+    """The distances of the rows of X to v by the pair rule, in the metric's own units."""
     for i in range(X.shape[0]):
         out[i] = distance(X[i], v, x2[i], v2, cosine)
 
 
 @njit(cache=True, nogil=True)
 def fingerprints(X: Floats, salt: Integers, out: LongWords) -> None:
-    """A 64-bit number for each row and its integer of `salt`: equal for equal rows, else not.
+    """A 64-bit number for each row and its integer of `salt`, equal only for equal rows.
 
-    Rows are compared as float64 numbers (so -0.0 is 0.0), whatever dtype they came in. Two
-    different rows agree with probability 2^-64; this is no defense against rows made to agree.
+    Rows are compared as float64 numbers (so -0.0 is 0.0), whatever their dtype is. Two different
+    rows agree with probability 2^-64, but somebody could construct rows that agree.
     """
     bits = (X + 0.0).view(np.uint64)
     for i in range(X.shape[0]):
@@ -265,7 +265,7 @@ def fingerprints(X: Floats, salt: Integers, out: LongWords) -> None:
 
 @njit(cache=True, nogil=True)
 def fingerprint(x: Floats, salt: int) -> int:
-    """The number that `fingerprints` has for one row."""
+    """The number that `fingerprints` gives one row."""
     return _fingerprint((x + 0.0).view(np.uint64), np.int64(salt))  # type: ignore[return-value]
 
 
@@ -287,13 +287,13 @@ def move_row(
 ) -> bool:  # fmt: skip
     """Count row x out of class `leave` and into class `enter` (-1 is none), by the pair rule.
 
-    The first half of `counts` is for the label of a validation point, the second for others; each
-    has one row for each ring, the innermost first.
+    The first half of `counts` is for the label of a validation point, and the second for other
+    labels. Each has one row for each ring, the innermost first.
 
-    False, and nothing changes, if |x|^2 is not within `bounds` or, where `twins` are asked for, x
-    is a validation row. `panels[p, k, j]` is feature k of validation point 64 p + j: what the pair
-    rule does to one pair is done to 64 at once, each in its own order. The interpreter's lock is
-    kept: nobody sees half an update.
+    Return False and change nothing if |x|^2 is not within `bounds` or, with `twins`, if x is a
+    validation row. `panels[p, k, j]` is feature k of validation point 64 p + j: the pair rule is
+    applied to 64 pairs at once, each in its own order. The interpreter's lock is kept, so nobody
+    sees half an update.
     """
     x2 = dot(x, x)
     if not bounds[0] <= x2 <= bounds[1]:
@@ -339,9 +339,9 @@ def _is_among(x: Floats, x2: float, panels: Floats, v2: Floats) -> bool:
 
 @njit(cache=True)
 def _panel_sums(x: Floats, panel: Floats, cosine: bool, a: Floats) -> None:
-    """a[0, j] = `dot` or `squared_distance` of x and validation point j, to the last bit.
+    """Set a[0, j] to `dot` or `squared_distance` of x and validation point j, to the last bit.
 
-    Few lanes are added up neighbor by neighbor, many as in `_added_up`.
+    A few lanes are added up in neighboring pairs, and many as in `_added_up`.
     """
     n = x.shape[0]
     few = 8 if cosine else 4

@@ -17,11 +17,11 @@ def add_values(
 ) -> int:  # fmt: skip
     """Add the values of one validation point to `out`; `keys` are sorted nearest first.
 
-    Returns how many of the nearest `consulted` points carry the validation point's label.
+    Return how many of the nearest `consulted` points carry the validation point's label.
 
     The farthest point starts with `last_match` or `last_other`; then, going nearer,
-    value_r = value_{r+1} + steps[r] * (match_r - match_{r+1}). Free of branches: a branch on the
-    match would be guessed wrong every other time.
+    value_r = value_{r+1} + steps[r] * (match_r - match_{r+1}). There are no branches, because
+    the processor would mispredict a branch on the match every other time.
     """
     n = keys.shape[0]
     low = U32(keys[n - 1])

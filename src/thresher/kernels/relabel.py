@@ -1,10 +1,11 @@
-"""Bits to values under every label: what a row's near validation points pay if it changes label.
+"""Bits to values under every label: what a row's near validation points pay if its label changes.
 
-Under a label, only the validation points that carry it pay another price. So for 64 validation
-points at a time there is one sum for all labels that none of the near ones carries, and one for
-each label that some do. A byte of 8 validation points has at most 8 labels, and thus few tables of
-sums: one for each label that the point may carry and each that it may get. Sums have the order of
-`bits.add_by_tables`, so that a value under a label is the same to the last bit however it is found.
+If a label changes, only the validation points with the old or the new label pay a different price.
+So for 64 validation points at a time, there is one sum for all labels that none of them carries,
+and one for each label that some carry. A byte of 8 validation points has at most 8 labels, and thus
+few tables of sums: one for each pair of a label that the point may have and one that it may get.
+Sums have the order of `bits.add_by_tables`, so a value under a label is the same to the last bit,
+however it is computed.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ NUMBERS = 1 << 15  # and sums of theirs, so that these and the tables stay in th
 def label_slots(
     codes: Integers, labels: Integers, masks: LongWords, sizes: Integers, slots: Bytes
 ) -> None:
-    """The labels of each 64 validation points, who carries them, and the labels of each byte.
+    """Find the labels of each 64 validation points, who carries them, and the labels of each byte.
 
-    Those of group g are labels[g], padded by -1; masks[g] has a bit for each who carries one. Byte
-    j has sizes[j] - 1 labels; slots[label, j] numbers them from 1 and is 0 for all others. Codes
-    below 0 are padding.
+    Group g has labels[g], padded by -1, and masks[g] has a bit for each point that carries one.
+    Byte j has sizes[j] - 1 labels. slots[label, j] numbers them from 1 and is 0 for all other
+    labels. Codes below 0 are padding.
     """
     labels[:] = -1
     masks[:] = U64(0)
@@ -51,12 +52,13 @@ def label_slots(
 def label_weights(
     codes: Integers, prices: Floats, sizes: Integers, slots: Bytes, weights: Floats
 ) -> None:
-    """For each table the eight prices for a point with one label that is priced under another.
+    """Write each table's eight prices, for a point with one label that is priced under another.
 
-    Those of byte j follow those of the bytes before it: first for a point that carries none of its
-    labels, then for its labels by their slots; and for each of these first under a label that none
-    of the byte carries, then by slots again. prices[own, under, v] is what v pays: `own` is 0 where
-    the point carries its label, else 1; `under` likewise for the label that it is priced under.
+    The tables of byte j follow those of the bytes before it. They come first for a point that
+    carries none of the byte's labels, and then for these labels by their slots. For each of them,
+    the first table is under a label that nobody in the byte carries, and the others follow by slots
+    again. prices[own, under, v] is what v pays: `own` is 0 if the point carries v's label, and
+    otherwise 1, and `under` is the same for the label that it is priced under.
     """
     at = 0
     for j in range(sizes.shape[0]):
@@ -80,7 +82,8 @@ def add_label_values(
 ) -> None:  # fmt: skip
     """Add to out[rows[i], c] what the set bits of row i pay it under label c, for lo <= i < hi.
 
-    The bits begin at word `first`; own[i] is the label that row i carries, and rows come by it.
+    The bits begin at word `first`. own[i] is the label that row i carries, and rows are sorted by
+    it.
     """
     starts = np.cumsum(sizes * sizes) - sizes * sizes  # of the tables of each byte
     at = np.empty(8, np.int64)
@@ -107,7 +110,7 @@ def add_label_values(
 
 @njit(cache=True, nogil=True)
 def _mark_absent(labels: Integers, absent: Floats) -> int:
-    """1.0 for all labels but those of a group, and how many these are."""
+    """Set 1.0 for all labels except those of a group; return how many the group has."""
     absent[:] = 1.0
     count = 0
     while count < labels.shape[0] and labels[count] >= 0:
@@ -118,7 +121,7 @@ def _mark_absent(labels: Integers, absent: Floats) -> int:
 
 @njit(cache=True, nogil=True)
 def _end_of_run(own: NDArray[np.int32], begin: int, last: int, absent: Floats) -> int:
-    """The end of the rows from `begin` on that carry one label, or labels that are all absent."""
+    """The end of the rows from `begin` on that carry one label, or only absent labels."""
     end = begin + 1
     while end < last and (own[end] == own[begin] or absent[own[begin]] + absent[own[end]] == 2.0):
         end += 1
@@ -130,7 +133,7 @@ def _add_group(
     x: LongWords, at: Integers, tables: Floats, labels: Integers, slots: Bytes, absent: Floats,
     rows: Words, out: Floats,
 ) -> None:  # fmt: skip
-    """Add what 64 validation points pay the rows: under each of their labels, and under others."""
+    """Add what 64 validation points pay the rows under each of their labels, and under others."""
     to = np.empty(8, np.int64)
     for label in labels:
         for k in range(8):
@@ -149,7 +152,7 @@ def _add_group(
 def _rows_with_bits(
     words: LongWords, w: int, lo: int, hi: int, rows: Words, x: LongWords, which: Words
 ) -> int:
-    """Those of lo <= i < hi whose word w is not zero: the words, their rows, and how many."""
+    """Collect the rows lo <= i < hi whose word w is not zero: their words, rows and number."""
     n = 0
     for i in range(lo, hi):
         x[n] = words[i, w]
@@ -195,12 +198,13 @@ def best_other_labels(
     values: Floats, near: NDArray[np.int32], codes: NDArray[np.int32], numbers: Integers,
     worths: Floats,
 ) -> None:  # fmt: skip
-    """For each row, who is near it and what it is worth, under its own label and the best other.
+    """Summarize, for each row, who is near it and its worth under its own label and the best other.
 
-    values[i, c] is what row i is worth under label c, near[i, c] how many near ones carry it, and
-    codes[i] its label. numbers[:, i] gets how many are near, how many of them carry its label, the
-    best other label (the first of equals; its own where it is the only one), how many carry that,
-    and the most that carry any other; worths[:, i] the values under its label and the best other.
+    values[i, c] is what row i is worth under label c, near[i, c] how many near ones carry c, and
+    codes[i] its label. numbers[:, i] gets five numbers: how many are near, how many of them carry
+    its label, the best other label (the first of equals; its own if it is the only one), how many
+    carry that label, and the most that carry any other label. worths[:, i] gets the values under
+    its label and under the best other label.
     """
     for i in range(codes.shape[0]):
         own, best = np.int64(codes[i]), np.int64(-1)
@@ -219,7 +223,7 @@ def best_other_labels(
 
 @njit(cache=True, nogil=True)
 def _ones(x: np.uint64) -> int:
-    """The number of set bits: of pairs of bits, of fours, of bytes, and the sum of the bytes."""
+    """The number of set bits: in pairs of bits, fours and bytes, and then the sum of the bytes."""
     x = U64(x - ((x >> U64(1)) & U64(0x5555555555555555)))
     x = U64((x & U64(0x3333333333333333)) + ((x >> U64(2)) & U64(0x3333333333333333)))
     x = U64((x + (x >> U64(4))) & U64(0x0F0F0F0F0F0F0F0F))

@@ -1,9 +1,10 @@
-"""Pairs to rings: one byte a pair, how many of the rings' edges the pair is within.
+"""Pairs to rings: one byte for each pair, which says how many of the rings' edges it is within.
 
-0 is out of reach, and the number of rings is the innermost one. What `masks` says of one radius
-holds here for each edge: float32 proposes, and pairs in doubt at any edge are noted and settled.
-A row's worth is added up in one order: over 64 validation points from first to last, and these sums
-from first to last. What is out of reach adds 0.0, which changes no sum: none of them is -0.0.
+Code 0 is out of reach, and the code of the innermost ring is the number of rings. What `masks` says
+about one radius holds here for each edge: float32 proposes, and pairs in doubt at any edge are
+noted and decided later. A row's worth is added up in one order: over 64 validation points from
+first to last, and then these sums from first to last. Points out of reach add 0.0, which changes no
+sum, because no sum is -0.0.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ def ring_codes(
     scores: Single, step: Single, bins: Bytes, positions: NDArray[np.integer[Any]], codes: Bytes,
     notes: Words,
 ) -> int:  # fmt: skip
-    """Codes from a tile of rows, or of the matrix product; the number of noted pairs is returned.
+    """Compute codes from a tile of rows or of the matrix product; return the number of noted pairs.
 
-    As in `masks`, `dims` has an entry for each of a few features. Where it has none, `tile` is the
-    product with all columns. levels[e] and scores[e] are those of edge e, the outermost first; a
-    note is (row, column). How far a pair is within the outermost edge says which code it has, by
-    `bins` or where there are none by the `step` of rings of equal width. Pairs near an edge are
-    compared with each edge, and so are all pairs of a row that is not exact enough.
+    As in `masks`, `dims` has an entry for each of a few features. If it has none, `tile` is the
+    product with all columns. levels[e] and scores[e] are those of edge e, the outermost first. A
+    note is (row, column). How far a pair is within the outermost edge gives its code, by `bins` or,
+    without them, by the `step` of rings of equal width. Pairs near an edge are compared with each
+    edge, and so are all pairs of a row that is not exact enough.
     """
     count = 0
     a, b, slack, reach = scores[0, 0], scores[0, 1], scores[0, 2], scores[0, 3]
@@ -86,7 +87,7 @@ def ring_codes(
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _binned(within: Single, factor: np.float32, wrong: np.float32, bins: Bytes, out: Bytes) -> bool:
-    """The codes of bins, which are `UNSURE` near an edge; whether there are such pairs."""
+    """Find codes by bins, which are `UNSURE` near an edge; return whether some are."""
     last, unsure = np.float32(bins.shape[0] - 1), False
     exact = wrong < np.float32(0.5)
     for j in range(within.shape[0]):
@@ -100,10 +101,11 @@ def _binned(within: Single, factor: np.float32, wrong: np.float32, bins: Bytes, 
 def _stepped(
     within: Single, factor: np.float32, wrong: np.float32, rings: int, step: Single, out: Bytes
 ) -> bool:
-    """The codes of rings of equal width; whether some are `UNSURE`.
+    """Find codes of rings of equal width; return whether some are `UNSURE`.
 
-    In widths, a pair is t = L - d within the outermost of L edges. For cosine that is r step[1]
-    over the norm; else d^2 = L^2 - r step[0]. A pair is unsure where t is near a whole number.
+    In units of the width, a pair is t = L - d within the outermost of L edges. For cosine, t is r
+    step[1] over the norm; otherwise d^2 = L^2 - r step[0]. A pair is unsure if t is near a whole
+    number.
     """
     edges, unsure = np.float32(rings), False
     close = np.float32(2) * wrong + edges * edges * np.float32(1e-6) + step[2]
@@ -127,7 +129,7 @@ def _stepped(
 def _compare(
     product: np.float32, n: np.float32, j: int, levels: Single, scores: Single
 ) -> tuple[int, bool]:
-    """How many edges a pair is within, and whether float32 cannot tell for one of them."""
+    """How many edges a pair is within, and whether float32 leaves one of them in doubt."""
     inside, doubt = 0, False
     for e in range(scores.shape[0]):
         h = scores[e, 0] * n * n + scores[e, 1] * n
@@ -140,7 +142,7 @@ def _compare(
 
 @njit(cache=True, nogil=True)
 def distance_codes(D: Floats, edges: Floats, positions: Words, codes: Bytes) -> None:
-    """Codes from a tile of distances that the caller computed."""
+    """Compute codes from a tile of distances that the caller computed."""
     for i in range(D.shape[0]):
         out = codes[positions[i]]
         out[D.shape[1] :] = 0
@@ -155,7 +157,7 @@ def distance_codes(D: Floats, edges: Floats, positions: Words, codes: Bytes) -> 
 def count_codes(codes: Bytes, lo: int, hi: int, counts: Integers) -> None:
     """Add to counts[v, c] the rows lo <= i < hi with code c at v, for codes c > 0.
 
-    A few rings are counted one after the other, by vectors of bytes that do not overflow.
+    A few rings are counted one after the other, in vectors of bytes that do not overflow.
     """
     rings, lanes = counts.shape[1] - 1, codes.shape[1]
     if rings > FEW_RINGS:
@@ -218,7 +220,7 @@ def _lowest(x: np.uint64) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def _near(words: NDArray[np.uint64], begin: int) -> np.uint64:
-    """A bit for each of the 64 codes of eight words: whether it is not 0."""
+    """A bit for each of the 64 codes of eight words, which is set if the code is not 0."""
     found = U64(0)
     for k in range(8):
         x = words[begin + k]
@@ -229,7 +231,7 @@ def _near(words: NDArray[np.uint64], begin: int) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def add_few_codes(codes: Bytes, lo: int, hi: int, table: Floats, out: Floats) -> None:
-    """As `add_codes`, to the last bit, where most codes are 0. Eight codes are a word."""
+    """The same as `add_codes`, to the last bit, if most codes are 0. Eight codes are a word."""
     words = codes.view(U64)
     for first in range(lo, hi, ROWS):
         for begin in range(0, codes.shape[1], GROUP):
@@ -262,7 +264,7 @@ def add_visit_codes(
     classes: NDArray[np.int32], segment_of: Integers, positions: Words, tables: Floats,
     out: Floats,
 ) -> None:  # fmt: skip
-    """As `add_codes`, to the last bit, for the visits of the leaves first <= j < last.
+    """The same as `add_codes`, to the last bit, for visits of the leaves first <= j < last.
 
     A leaf's visits come by validation point; tables[s] is for segment s.
     """

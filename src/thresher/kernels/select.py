@@ -1,8 +1,8 @@
 """The nearest points of several validation points, picked out of tiles of distances.
 
-Each validation point has a row of candidates: distances, and the points they belong to in the
-order of the input. A candidate is let in at or below the row's limit, beyond which no point can be
-among the `kept` nearest; when a row is crowded it is shrunk, which lowers the limit.
+Each validation point has a row of candidates: distances, and the points they belong to in the order
+of the input. A candidate is added if it is at or below the row's limit, beyond which no point can
+be among the `kept` nearest. When a row becomes too full, it is shrunk, which lowers the limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def collect(
     tile: Numbers, first: int, limits: Floats, counts: Integers, keys: Floats,
     points: Integers,
 ) -> None:  # fmt: skip
-    """Let in the points first, first + 1, ... whose distances are the columns of `tile`.
+    """Add candidates among the points first, first + 1, ..., whose distances are columns of `tile`.
 
     Every row has room for all of them.
     """
@@ -48,7 +48,7 @@ def merge(
     other_counts: Integers, other_keys: Floats, other_points: Integers, limits: Floats,
     counts: Integers, keys: Floats, points: Integers,
 ) -> None:  # fmt: skip
-    """Let in the candidates of others, whose points come later in the input."""
+    """Add the candidates of other rows, whose points come later in the input."""
     for r in range(counts.shape[0]):
         count = counts[r]
         for i in range(other_counts[r]):
@@ -64,10 +64,10 @@ def shrink(
     kept: int, room: int, errors: Floats, limits: Floats, counts: Integers, keys: Floats,
     points: Integers,
 ) -> int:  # fmt: skip
-    """Shrink rows of more than `room` candidates; how many of them have more all the same.
+    """Shrink rows with more than `room` candidates; return how many still have more.
 
-    Where distances may be wrong by half an `error` each, whatever may be among the `kept` nearest
-    is left, and there is no end to how many points may be that near to each other.
+    If distances may be wrong by half an `error` each, everything that may be among the `kept`
+    nearest stays. There is no limit on how many points may be that near to each other.
     """
     crowded = 0
     for r in range(counts.shape[0]):
@@ -81,10 +81,10 @@ def shrink(
 def shrink_row(
     kept: int, error: float, count: int, keys: Floats, points: Integers
 ) -> tuple[int, float]:
-    """Leave the candidates that may be among the `kept` nearest, in their order.
+    """Keep only the candidates that may be among the `kept` nearest, in their order.
 
-    Returns how many they are and the limit for points that come later in the input: with no error,
-    equal distances are behind those that are here.
+    Return how many they are, and the limit for points that come later in the input. Without an
+    error, later points with equal distances come after the present ones.
     """
     last = smallest(keys[:count], kept)
     nearer = 0
@@ -105,9 +105,9 @@ def shrink_row(
 
 @njit(cache=True, nogil=True)
 def smallest(numbers: Floats, rank: int) -> float:
-    """The number of that rank, from 1; numbers of its bin, in a histogram, are all that is sorted.
+    """The number of this rank, from 1; only the numbers in its histogram bin are sorted.
 
-    Rounding is monotone, so that bins are in the order of the numbers.
+    Rounding is monotone, so bins are in the order of the numbers.
     """
     low = numbers[0]
     high = numbers[0]

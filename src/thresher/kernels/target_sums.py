@@ -1,6 +1,6 @@
-"""Sums of whole-number targets over near points: how many, their sum, and that of their squares.
+"""Sums of whole-number targets over near points: their number, sum, and sum of squares.
 
-Every group of points, such as those of one owner, has sums of its own: out[entry, group, column].
+Every group of points, such as those of one owner, has its own sums: out[entry, group, column].
 
 A target u has at most 2^31 steps. Its square is kept in two parts, u^2 = 2^31 high + low, so that
 sums over 2^31 points fit in 64 bits. Integers add up to the same bits in any order.
@@ -67,7 +67,7 @@ def sum_codes(
 ) -> None:
     """The same for rings, in the columns lo <= v < hi; a group has a place for each ring.
 
-    Code c > 0 is that of ring `rings` - c, and code 0 that of points which are not near.
+    Code c > 0 means ring `rings` - c, and code 0 means that a point is not near.
     """
     for i in range(targets.shape[0]):
         first = groups[i] * rings + rings

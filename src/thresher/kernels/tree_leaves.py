@@ -1,9 +1,9 @@
-"""Rows dropped through trees, and points in their leaves: counted, paid, told who else is there.
+"""Drop rows through trees, and count, pay and compare points in their leaves.
 
-Nodes lie in preorder: the left child of a node is the next one, `right` has the other. A leaf has a
-negative `feature`, and its own number in `right`. Rows go left where their number is at most the
-threshold, and where it is missing if the node says so. `leaf_of` has one integer a point, negative
-for points that are not in a tree.
+Nodes are in preorder: the left child of a node is the next one, and `right` has the other. A leaf
+has a negative `feature`, and its own number in `right`. Rows go left if their number is at most the
+threshold, or if it is missing and the node says so. `leaf_of` has one integer for each point, which
+is negative for points that are not in a tree.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def add_from_leaves(leaf_of: Array, prices: Array, lo: int, hi: int, out: Array)
 def take_from_leaves(
     leaf_of: Array, prices: Array, weights: Array, lo: int, hi: int, out: Array
 ) -> None:
-    """Take from each of the points lo, ..., hi - 1 what its leaf pays, times its own weight."""
+    """Subtract from each of the points lo, ..., hi - 1 what its leaf pays, times its own weight."""
     for i in range(lo, hi):
         leaf = leaf_of[i]
         if leaf >= 0:
@@ -77,9 +77,9 @@ def add_under_labels(
 ) -> None:  # fmt: skip
     """Add to row rows[i] of `out` what the leaf of point i pays under each class.
 
-    Under its own class that is own[class, leaf], under another one base[class, leaf] and the
-    other's change[leaf, other]. Points lo, ..., hi - 1 are looked at; those whose leaf is negative
-    are not in this tree.
+    Under its own class, that is own[class, leaf]; under another one, it is base[class, leaf] plus
+    change[leaf, other]. Points lo, ..., hi - 1 are looked at; those whose leaf is negative are not
+    in this tree.
     """
     for i in range(lo, hi):
         leaf, code = leaf_of[i], codes[i]
@@ -98,7 +98,7 @@ def drop_rows(
     features: Array, feature: Array, threshold: Array, right: Array, missing_left: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """Write the leaf of each row to `out`, where that is not negative."""
+    """Write the leaf of each row to `out`, except where `out` is negative."""
     for i in range(len(features)):
         if out[i] < 0:
             continue
@@ -117,7 +117,7 @@ def move_in_trees(
     row: Array, inside: Array, nodes: Array, cells: Array, feature: Array, threshold: Array,
     right: Array, missing_left: Array, leave: int, enter: int, counts: Array,
 ) -> None:  # fmt: skip
-    """Count a row out of one class and into another, where -1 is none, in trees it is `inside`.
+    """Count a row out of one class and into another (-1 is none) in the trees it is `inside`.
 
     `nodes` and `cells` have the first node and the first leaf of each tree.
     """

@@ -25,7 +25,7 @@ def add_squares(
 ) -> None:  # fmt: skip
     """Add to squares[u] the squared length of unit u's counts in this block.
 
-    A count of v enters with importance[v] times its square. A sum beyond `LONGEST` stays there.
+    A count of v adds importance[v] times its square. A sum beyond `LONGEST` stays `LONGEST`.
     Nothing wraps: a unit has fewer than 2^31 points, and each of them is in one of the two counts
     of v, so that their squares add up to less than 2^62.
     """
@@ -48,7 +48,7 @@ def add_counts(
     words: Words, masks: Words, codes: NDArray[np.int32], rows: Integers, starts: Integers,
     weights: Integers, counts: Integers,
 ) -> None:  # fmt: skip
-    """Add weights[u] for every bit of every row of unit u: counts[0] same label, [1] another."""
+    """Add weights[u] for every bit of unit u's rows, to counts[0] for the same label, else [1]."""
     for u in range(starts.shape[0] - 1):
         for r in range(starts[u], starts[u + 1]):
             _add_row(words[rows[r]], masks[codes[rows[r]]], weights[u], counts)
@@ -61,9 +61,10 @@ def add_sum_squares(
 ) -> None:  # fmt: skip
     """Add to squares[u] the squared length of what the rows of unit u add in this block.
 
-    A row adds adds[:, row] to every validation point v whose bit is set; the square of a sum enters
-    importance[v] times. A sum beyond `LONGEST` stays there, and so does one with an entry beyond
-    `LARGEST`. Nothing wraps: a unit has fewer than 2^31 rows, and each adds less than 2^31.
+    A row adds adds[:, row] to every validation point v whose bit is set, and the square of a sum
+    counts importance[v] times. A sum beyond `LONGEST` stays `LONGEST`, and so does one with an
+    entry beyond `LARGEST`. Nothing wraps: a unit has fewer than 2^31 rows, and each adds less than
+    2^31.
     """
     lanes, entries = words.shape[1] * 32, adds.shape[0]
     sums = np.zeros((entries, lanes), np.int64)
@@ -112,7 +113,7 @@ def _weight_of_ones(row: Words, importance: Integers) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def _longer(square: np.int64, more: np.int64, times: np.int64) -> np.int64:
-    """Square + times more, or `LONGEST` where that is less; times is not negative."""
+    """Return square + times * more, or `LONGEST` if that is less; times is not negative."""
     if times > 0 and more > (LONGEST - square) // times:
         return LONGEST
     return np.int64(square + times * more)

@@ -20,7 +20,7 @@ LARGEST_ID = 2**63
 
 
 def check_id(name: Any) -> Id:
-    """`name`, if it is a string or an integer that eight bytes hold."""
+    """Return `name` if it is a string or an integer that fits into eight bytes; raise otherwise."""
     if isinstance(name, np.generic):
         name = name.item()
     if type(name) is str and (name.isascii() or _is_text(name)):
@@ -31,7 +31,7 @@ def check_id(name: Any) -> Id:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a string can be written at all: half of a surrogate pair cannot."""
+    """Whether a string can be stored: half of a surrogate pair cannot."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -40,11 +40,12 @@ def _is_text(name: str) -> bool:
 
 
 class PointTable:
-    """Points by id. A removed one leaves a hole, and holes are closed up when there are many.
+    """Points by id. Removing a point leaves a hole, and many holes are closed together.
 
-    Each point has a place for good, higher than that of all before it, and a checksum once it is in
-    a file. `changed` lists what the file does not have yet: the id of a point to write at a place,
-    None for one that is gone. `checksums` is the sum over the points that the file has to have.
+    Each point keeps its place number, which is higher than those of all points before it. It has a
+    checksum once it is in a file. `changed` lists what the file lacks: for each place, the id of
+    the point to write, or None if the point is gone. `checksums` is the sum over the points that
+    the file should have.
     """
 
     def __init__(self, width: int, dtype: Any, code_dtype: Any = np.int32) -> None:
@@ -76,7 +77,7 @@ class PointTable:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype that features are kept in."""
+        """The dtype in which features are kept."""
         return self._rows.dtype
 
     def get(self, name: Id) -> tuple[NDArray[np.float64], int]:
@@ -85,7 +86,7 @@ class PointTable:
         return self._rows[slot].astype(np.float64), int(self._codes[slot])
 
     def append(self, name: Id, row: NDArray[Any], code: int) -> None:
-        """Put a new point at the end."""
+        """Add a new point at the end."""
         if self._end == len(self._codes):
             self._make_room(1)
         slot = self._end
@@ -99,7 +100,7 @@ class PointTable:
         self._end = slot + 1
 
     def extend(self, names: Sequence[Id], rows: NDArray[Any], codes: Any) -> None:
-        """Put new points at the end."""
+        """Add new points at the end."""
         places = range(self._last + 1, self._last + 1 + len(names))
         self._fill(names, rows, codes, places, 0)
         self.changed.update(zip(places, names, strict=True))
@@ -107,24 +108,24 @@ class PointTable:
     def load(
         self, names: Sequence[Id], rows: NDArray[Any], codes: Any, places: Any, checksums: Any
     ) -> None:
-        """Put points at the end that a file has."""
+        """Add points from a file at the end."""
         self._fill(names, rows, codes, places, checksums)
         self.checksums += sum(checksums)
 
     def remove(self, name: Id) -> None:
-        """Take a point away."""
+        """Remove a point."""
         slot = self._slots.pop(name)
         self.checksums -= int(self._checksums[slot])
         self.changed[int(self._places[slot])] = None
 
     def relabel(self, name: Id, code: int) -> None:
-        """Give a point another class; it keeps its place."""
+        """Change the class of a point, which keeps its place."""
         slot = self._slots[name]
         self._codes[slot] = code
         self.changed[int(self._places[slot])] = name
 
     def entries(self, names: Iterable[Id]) -> Iterator[tuple[int, Id, int, bytes, int]]:
-        """What a file keeps of these points: place, id, class code, features and checksum."""
+        """What a file stores about these points: place, id, class code, features and checksum."""
         for name in names:
             slot = self._slots[name]
             place, code = int(self._places[slot]), int(self._codes[slot])
@@ -135,7 +136,7 @@ class PointTable:
             yield place, name, code, features, found
 
     def table(self) -> tuple[NDArray[Any], Codes]:
-        """Features and codes of all points, in order of arrival: views, until the next change."""
+        """Features and codes of all points, in order of arrival: views, valid until a change."""
         self._close_up()
         return self._rows[: self._end], self._codes[: self._end]
 
@@ -165,7 +166,7 @@ class PointTable:
             self._rows, self._codes, self._places, self._checksums = grown
 
     def _close_up(self) -> None:
-        """Move points to the front, over the holes; a few at a time, so that no copy is made."""
+        """Move points forward into the holes, a few at a time, so that no full copy is made."""
         count = len(self)
         if count == self._end:
             return
@@ -178,6 +179,6 @@ class PointTable:
 
 
 def checksum(place: int, name: Id, code: int, features: bytes) -> int:
-    """A CRC-32 of all that a file keeps of a point."""
+    """A CRC-32 of everything that a file stores about a point."""
     text = f"{place} {code} {type(name) is str} {name}".encode()
     return zlib.crc32(features, zlib.crc32(text))

@@ -103,7 +103,7 @@ class LiveCounts:
         empty: float | None = None,
         bounds: tuple[float, float] | None = None,
     ) -> Self:
-        """A new store without points.
+        """Create a store without points.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class LiveCounts:
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """The store in a folder, as it was after the last commit.
+        """Open the store in a folder, in its state after the last commit.
 
         A damaged store, or one that is already open, is an `InputError`. A store of version 0.1 is
         converted.
@@ -217,7 +217,7 @@ class LiveCounts:
             self._note()
 
     def add_many(self, ids: Any, X: Any, y: Any) -> None:
-        """Add a table of points; much faster than one by one.
+        """Add a table of points, much faster than one by one.
 
         If one of them is refused, none is added.
         """
@@ -251,7 +251,7 @@ class LiveCounts:
             self._note()
 
     def relabel(self, id: Id, label: Hashable) -> None:  # noqa: A002
-        """Give a point another label; it keeps its place in the order."""
+        """Change the label of a point, which keeps its place in the order."""
         with self._lock:
             self._check_open()
             name = self._known(id)
@@ -281,7 +281,7 @@ class LiveCounts:
     def owner_values(
         self, owners: Mapping[Id, Hashable], semivalue: Semivalue = "shapley"
     ) -> OwnerValuation:
-        """The value of every owner in the game among owners; `owners` has the owner of each id.
+        """The value of every owner in the game among owners; `owners` maps each id to its owner.
 
         They equal `owner_shapley` on the current points to the last bit. The first call counts all
         points. Later calls count only points that have changed, as long as the store stays open and
@@ -317,7 +317,7 @@ class LiveCounts:
             self._file.compact()
 
     def close(self) -> None:
-        """Commit, and let others open the store. Closing it twice does no harm."""
+        """Commit, and close the store so that others can open it. Closing it twice does no harm."""
         with self._lock:
             try:
                 if self._process == os.getpid() and not self._closed:
@@ -327,7 +327,7 @@ class LiveCounts:
                 self._file.close()
 
     def _note(self, updates: int = 1) -> None:
-        """Count updates, and write them where many have come; they are not committed yet."""
+        """Count updates, and write them without a commit once there are many."""
         self._journaled += updates
         if len(self._points.changed) > WAITING:
             self._save(self._file.write)
@@ -345,7 +345,7 @@ class LiveCounts:
         return self._counts.side.stored_points(*self._points.table())
 
     def _read(self, x: Any, label: Any) -> tuple[NDArray[np.float64], int]:
-        """One row in float64 and a class code; what is not plain is read as a table would be."""
+        """One row in float64 and a class code; anything unusual is read as a table would be."""
         row, code = self._counts.side.plain_row(x), self._code(label)
         if row is None:
             table = x.reshape(1, -1) if isinstance(x, np.ndarray) and x.ndim == 1 else [x]
@@ -368,7 +368,7 @@ class LiveCounts:
             ) from None
 
     def _fitted(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Features in the dtype of the store, if nothing is rounded."""
+        """Features in the dtype of the store; raise if any would be rounded."""
         if rows.dtype == self._points.dtype:
             return rows
         with np.errstate(over="ignore"):
@@ -381,7 +381,7 @@ class LiveCounts:
         return kept
 
     def _enter(self, row: NDArray[np.float64], label: Any, code: int) -> None:
-        """Count in what the fast way has left to this one: it may be refused or warned of."""
+        """Count a point that the fast path left over; it may be refused or cause a warning."""
         side = self._counts.side
         known = isinstance(side, NumberSide)  # was read as a table
         points = self._one(row, code) if known else side.check_points(row[None], [label])
@@ -417,18 +417,19 @@ class LiveCounts:
             )
 
     def _check_whole(self) -> None:
-        """Refuse to read what an update that broke off may have left."""
+        """Refuse to read the store if an interrupted update may have left it half done."""
         if self._broken:
             self._check_open()
 
     def _give_up(self) -> None:
-        self._closed, self._broken = "closed, because an update broke off", True
+        self._closed, self._broken = "closed, because an update was interrupted", True
 
 
 class _Undivided:
-    """An update that is made whole: if it breaks off, the store can only be opened anew.
+    """Run an update as a whole; if it is interrupted, the store has to be opened again.
 
-    Memory may then be half an update ahead of the file. What is refused changes nothing.
+    After an interruption, memory may be half an update ahead of the file. A refused update changes
+    nothing.
     """
 
     __slots__ = ("store",)

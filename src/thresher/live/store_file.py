@@ -1,4 +1,4 @@
-"""The file of a store: the validation set, the points, and sums by which damage is noticed."""
+"""The file of a store: the validation set, the points, and checksums that reveal damage."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SOME = 1 << 14  # points that are read at a time
 
 
 class StoreFile:
-    """An open file of points. What `write` puts there is kept from the next `commit` on."""
+    """An open file of points. What `write` puts there is kept once `commit` returns."""
 
     def __init__(self, path: Path, *, log: bool = True) -> None:
         self._keeper = Keeper(path, SCHEMA, kind=KIND, what="store", log=log)
@@ -52,7 +52,7 @@ class StoreFile:
         self.compact = self._keeper.compact
 
     def read(self) -> tuple[NeighborCounts, PointTable]:
-        """All points, and counts without any; an error where the file is damaged."""
+        """Read all points, and counts without any; raise if the file is damaged."""
         try:
             store, counts, points = self._read_about()
             self._read_points(store, points, counts.side.classes.code_range)
@@ -65,7 +65,7 @@ class StoreFile:
         return counts, points
 
     def write(self, points: PointTable) -> None:
-        """Put there what has changed."""
+        """Write the points that have changed."""
         changed, points.changed = points.changed, {}
         self._keeper.begin()
         gone = ((place,) for place, name in changed.items() if name is None)
@@ -80,7 +80,7 @@ class StoreFile:
         self._keeper.commit()
 
     def describe(self, counts: NeighborCounts, dtype: str) -> None:
-        """Put the public side there, which never changes."""
+        """Write the public side, which never changes."""
         side, arrays = counts.side, counts.side.arrays()
         labels, features = arrays.pop("labels"), arrays.pop("features")
         about = {
@@ -148,7 +148,7 @@ def _shape(array: NDArray[Any]) -> list[Any]:
 
 
 def create_file(folder: Path, counts: NeighborCounts, points: PointTable) -> None:
-    """Write the file of a new store, whole or not at all."""
+    """Write the file of a new store, completely or not at all."""
 
     def write(temporary: Path) -> None:
         file = StoreFile(temporary, log=False)
@@ -169,7 +169,7 @@ def check_folder(path: object) -> Path:
 
 
 def make_folder(path: object) -> Path:
-    """A folder for a new store: made here, or empty but for what a crash left of a start."""
+    """A folder for a new store: a new one, or one that is empty except for traces of a crash."""
     folder = check_folder(path)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"folder must be a folder, got the file {folder}")

@@ -1,4 +1,4 @@
-"""The values of points that are present, and of their owners, from counts that are known."""
+"""The values of the points in a store, and of their owners, from counts that are known."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from thresher.valuation import Valuation
 
 
 def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semivalue) -> Valuation:
-    """What `tknn_shapley` finds for these points, to the last bit, with their ids.
+    """The values that `tknn_shapley` finds for these points, to the last bit, with their ids.
 
-    The prices are the same, and the order of sums; only the counting is left out, because the
-    counts are there.
+    The prices and the order of sums are the same. Only the counting is skipped, because the counts
+    are known.
     """
     side = counts.side
     semivalue = check_semivalue(semivalue, calibrated=side.kind == BALL)
@@ -48,9 +48,9 @@ def present_values(points: PointTable, counts: NeighborCounts, semivalue: Semiva
 
 
 class LiveOwners:
-    """What each owner adds to each cell, as of the last question, and who has left since then.
+    """What each owner adds to each cell, as of the last call, and who has left since then.
 
-    It takes at most `most` bytes; for more owners all points are counted again each time.
+    It takes at most `most` bytes. If it would need more, all points are counted each time.
     """
 
     def __init__(self, side: PublicSide, most: int = TABLE) -> None:
@@ -62,14 +62,14 @@ class LiveOwners:
         self.counted = 0  # points, over all questions
 
     def leave(self, name: Id, row: Floats, code: int) -> None:
-        """A point is about to leave, or to have another label."""
+        """Take note that a point is about to leave, or to change its label."""
         if name in self._whose:
             self._left.append((row.copy(), code, self._whose.pop(name)))
 
     def values(
         self, points: PointTable, owners: Mapping[Any, Hashable], semivalue: Semivalue
     ) -> OwnerValuation:
-        """What `owner_shapley` finds for these points, to the last bit, if these own the ids."""
+        """The values that `owner_shapley` finds for these points and owners, to the last bit."""
         if not len(points):
             raise InputError("the store has no points, so it has no owners")
         missing = [name for name in points.ids if is_missing(owners.get(name))]
@@ -91,7 +91,7 @@ class LiveOwners:
         return total.valuation(side, names.known, len(points), mean=False)
 
     def _sums_of(self, points: PointTable, owners: Sequence[Hashable]) -> Integers:
-        """What the owners of all points add to all cells, in order of first appearance."""
+        """What each owner adds to all cells, in order of first appearance."""
         whose = dict(zip(points.ids, owners, strict=True))
         for name, owner in whose.items():
             if self._whose.get(name, owner) != owner:
@@ -121,7 +121,7 @@ class LiveOwners:
         self.counted += len(some)
 
     def _tables(self, owners: int) -> Integers:
-        """Zeros: of an owner, a table has the entries of each cell."""
+        """Zeros, with a table of the entries of all cells for each owner."""
         tables = self._side.owner_tables
         entries = self._side.owner_counting(1).entries // tables
         return np.zeros((tables, owners, entries, self._side.shape[1]), np.int64)

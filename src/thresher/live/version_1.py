@@ -1,8 +1,8 @@
-"""Stores that version 0.1 wrote: a snapshot, and a journal of updates since. Converted once.
+"""Convert stores that version 0.1 wrote: a snapshot, and a journal of later updates.
 
-The snapshot is an .npz file. A record of the journal has a checksum and a number, one more than
-that of the record before. A mark follows whatever was committed. What cannot be read and has no
-mark behind it is the trace of a crash: it was never committed, and is dropped with a warning.
+The snapshot is an .npz file. Each record of the journal has a checksum and a number, one more than
+that of the record before. A mark follows each commit. Unreadable bytes without a mark after them
+come from a crash: they were never committed, and are dropped with a warning.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TEXT = 0  # the kind of id that is a string; else it is an integer of eight byte
 
 
 class Record(NamedTuple):
-    """One update, as the journal has it."""
+    """One update, as the journal stores it."""
 
     number: int
     kind: int
@@ -47,7 +47,7 @@ class Record(NamedTuple):
 
 
 def convert(folder: Path) -> None:
-    """Replace the files of version 0.1, if there are any; a crash leaves one store or the other."""
+    """Replace any files of version 0.1; a crash leaves either the old or the new store."""
     if not (folder / SNAPSHOT).is_file():
         return
     with _locked(folder):
@@ -59,7 +59,7 @@ def convert(folder: Path) -> None:
 
 
 def read(folder: Path) -> tuple[NeighborCounts, PointTable]:
-    """The points of a store, and counts without any."""
+    """Read the points of a store, and counts without any."""
     path = folder / JOURNAL
     if not path.is_file():
         raise InputError(f"{path} is missing: put back a copy of the folder")
@@ -93,7 +93,7 @@ def read(folder: Path) -> tuple[NeighborCounts, PointTable]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock that version 0.1 holds while it has the store open."""
+    """Hold the lock by which version 0.1 keeps a store to itself."""
     with (folder / LOCK).open("ab") as file:
         try:
             if fcntl is not None:
@@ -126,7 +126,7 @@ def _ids(arrays: dict[str, Any]) -> list[Id]:
 
 
 def _first_number(path: Path, data: bytes, key: bytes) -> int:
-    """The number of a journal's first record, if the journal is of the store with this key."""
+    """The number of a journal's first record; raise unless the journal is this store's."""
     head = data[: HEADER.size]
     if len(head) < HEADER.size or HEADER.unpack(head)[3] != zlib.crc32(head[:-4]):
         raise InputError(f"{path} is damaged at its beginning: put back a copy of it")
@@ -137,7 +137,7 @@ def _first_number(path: Path, data: bytes, key: bytes) -> int:
 
 
 def _record(data: bytes, place: int, seed: int, row_size: int) -> Record | None:
-    """The record at this place; None if there is none that is whole."""
+    """The record at this place; None if there is no complete one."""
     start = place + LEAD.size
     if start + BODY.size > len(data):
         return None
@@ -153,7 +153,7 @@ def _record(data: bytes, place: int, seed: int, row_size: int) -> Record | None:
 
 
 def _has_mark(data: bytes, place: int, seed: int, number: int) -> bool:
-    """Whether a mark with a later number stands anywhere behind this place."""
+    """Whether there is a mark with a later number anywhere after this place."""
     size = struct.pack("<I", BODY.size)
     found = data.find(size, place)
     while found >= 0:
@@ -165,7 +165,7 @@ def _has_mark(data: bytes, place: int, seed: int, number: int) -> bool:
 
 
 def _apply(path: Path, points: PointTable, record: Record) -> None:
-    """Make one update again."""
+    """Apply one update again."""
     number, kind, name, code, features, _ = record
     if kind not in {ADD, REMOVE, RELABEL} or (name in points) == (kind == ADD):
         raise InputError(

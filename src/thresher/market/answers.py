@@ -1,4 +1,4 @@
-"""What the market answers, as `Client` gives it: the documents of `schemas`, read from JSON.
+"""The market's answers as `Client` returns them: the documents of `schemas`, read from JSON.
 
 Times are text in ISO format, in UTC. These types need no package besides the standard library.
 """
@@ -48,7 +48,7 @@ class Task(TypedDict):
 
 
 class Other(TypedDict):
-    """What to expect if near meant something else than it does in the terms."""
+    """What to expect if the terms defined near in another way."""
 
     near: str
     relative_error: float | None
@@ -56,7 +56,7 @@ class Other(TypedDict):
 
 
 class Plan(TypedDict):
-    """What a release by these terms is expected to give."""
+    """What a release with these terms is expected to give."""
 
     relative_error: float | None
     rank_correlation: float | None
@@ -110,7 +110,7 @@ class Payment(TypedDict):
 
 
 class Payments(TypedDict):
-    """All that the operator has to pay for a task, and what stays in the reserve."""
+    """Everything that the operator has to pay for a task, and what stays in the reserve."""
 
     task: str
     state: str
@@ -121,7 +121,7 @@ class Payments(TypedDict):
 
 
 class Statement(TypedDict):
-    """What one owner is told after a task has ended."""
+    """What one owner learns after a task has ended."""
 
     task: str
     owner: str

@@ -1,4 +1,4 @@
-"""The routes of the HTTP interface: who asks, one function, one answer."""
+"""The routes of the HTTP interface: one function and one answer each."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def suspend(member: str, change: schemas.Renewal, market: InMarket, _: Operator)
 
 @router.post("/tokens", status_code=201)
 def add_token(market: InMarket, actor: Actor) -> schemas.TokenOut:
-    """Another token for me."""
+    """Create another token for me."""
     with market.database.writing() as session:
         made = members.add_token(session, actor)
     return schemas.TokenOut(member=actor.id, token=made.text)
@@ -91,7 +91,7 @@ def add_token(market: InMarket, actor: Actor) -> schemas.TokenOut:
 
 @router.post("/members/{member}/tokens", status_code=201)
 def replace_tokens(member: str, market: InMarket, _: Operator) -> schemas.TokenOut:
-    """A new token for a member who lost theirs; that member's old tokens end (operator)."""
+    """Create a new token for a member who lost theirs, and revoke the old ones (operator)."""
     with market.database.writing() as session:
         made = members.replace_tokens(session, member)
     return schemas.TokenOut(member=member, token=made.text)
@@ -137,7 +137,7 @@ def get_task(task: str, market: InMarket, actor: Actor) -> schemas.TaskOut:
 def put_validation(
     task: str, content: Content, kind: Kind, market: InMarket, actor: Actor
 ) -> schemas.TaskOut:
-    """The validation set of a draft (buyer)."""
+    """Set the validation set of a draft (buyer)."""
     with market.database.writing() as session:
         return task_out(session, tasks.set_validation(session, actor, task, content, kind))
 
@@ -224,7 +224,7 @@ def get_upload(task: str, upload: str, market: InMarket, actor: Actor) -> Respon
 
 @router.delete("/tasks/{task}/uploads/{upload}", status_code=204)
 def withdraw(task: str, upload: str, market: InMarket, actor: Actor) -> Response:
-    """Withdraw (owner)."""
+    """Withdraw rows before the task closes (owner)."""
     with market.database.writing() as session:
         uploads.withdraw(session, actor, task, upload)
     return Response(status_code=204)
@@ -275,7 +275,7 @@ def get_statement_of(
 
 @router.get("/tasks/{task}/payments")
 def get_payments(task: str, market: InMarket, actor: Operator) -> schemas.PaymentsOut:
-    """What everybody is to be paid, and the reserve (operator)."""
+    """What everybody is paid, and the reserve (operator)."""
     with market.database.reading() as session:
         found = tasks.seen(session, actor, task)
         lines = [
@@ -304,12 +304,12 @@ def get_export(market: InMarket, actor: Actor) -> dict[str, Any]:
 
 
 def media_type(kind: str) -> str:
-    """What HTTP calls this kind of file."""
+    """The media type of this kind of file."""
     return client.KINDS[f".{kind}"]
 
 
 def read_salt(text: str) -> bytes:
-    """A salt from the header of a request."""
+    """The salt in the header of a request; raise if it is not one."""
     try:
         salt = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""The web application of a market: routes, guards, errors in one shape, and a worker inside."""
+"""The web application of a market: routes, guards, errors in one shape, and a worker."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ CODES = {404: "not_found", 405: "no_such_method", 408: "too_slow", 413: "too_lar
 
 
 def create_app(market: Market, *, limits: Limits | None = None, working: bool = True) -> FastAPI:
-    """The application.
+    """Create the application of a market.
 
     Parameters
     ----------
     market
-        What it serves.
+        The market to serve.
     limits
-        How much a caller may send.
+        Limits on what a caller may send.
     working
-        Settle closed tasks in a thread of this server; otherwise `thresher work` does it.
+        Whether a thread of this server settles closed tasks; if not, run `thresher work`.
     """
 
     @asynccontextmanager
@@ -68,7 +68,7 @@ def create_app(market: Market, *, limits: Limits | None = None, working: bool = 
 
 
 def served() -> FastAPI:
-    """The application of the market that the environment names, for a process of a server."""
+    """The application for one server process, of the market that the environment names."""
     folder = os.environ["THRESHER_MARKET_DATA"]
     return create_app(Market.open(folder, os.environ.get("THRESHER_MARKET_DATABASE")))
 
@@ -78,7 +78,7 @@ async def _refused(request: Request, error: Any) -> Response:
 
 
 def _by_route(request: Request, error: Refusal) -> Response:
-    """A refusal, as JSON for programs and as a page for people."""
+    """Answer a refusal with JSON for programs or a page for people."""
     if request.url.path.startswith(FOR_PROGRAMS):
         return answer(error)
     template = "login.html.jinja" if error.status == 401 else "base.html.jinja"
@@ -86,7 +86,7 @@ def _by_route(request: Request, error: Refusal) -> Response:
 
 
 def _by_reader(request: Request, error: Refusal) -> Response:
-    """A page for browsers, and JSON for all others."""
+    """Answer browsers with a page, and others with JSON."""
     if "text/html" in request.headers.get("accept", ""):
         return _by_route(request, error)
     return answer(error)
@@ -102,7 +102,7 @@ def _handler(in_words: Callable[[Any], Refusal]) -> Callable[[Request, Any], Awa
 
 
 def _invalid(error: RequestValidationError) -> Refusal:
-    """What pydantic refused, without what came: it may be private."""
+    """Answer what pydantic refused, without quoting the request: it may be private."""
     reasons = (
         f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors()[:5]
     )
@@ -110,14 +110,14 @@ def _invalid(error: RequestValidationError) -> Refusal:
 
 
 def _away(error: Exception) -> Refusal:
-    """The database does not answer, or its disk is full."""
+    """Answer if the database does not respond or its disk is full."""
     log.error("the database did not answer: %s", type(error).__name__)
     said = "the database is not available: check if your request went through, then try again"
     return Refusal(503, "unavailable", said)
 
 
 def _failed(error: Exception) -> Refusal:
-    """Anything else: the log has its kind, never its words, which may quote private rows."""
+    """Answer any other failure; log its type but not its text, which may quote private rows."""
     log.error("a request failed: %s", type(error).__name__)
     return Refusal(500, "internal", "something went wrong: check if your request went through")
 

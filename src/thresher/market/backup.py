@@ -13,9 +13,9 @@ from thresher.errors import InputError
 def back_up(folder: Path, out: Path) -> list[Path]:
     """Copy the database, then the ledger and its witness, into a new folder.
 
-    The ledger comes last, so that it knows of every release that the database knows of. A backup
-    that is put back later has an old ledger: what was spent since is unknown to it, so put back the
-    ledger only where the newest one is lost, and charge what was released since.
+    The ledger is copied last, so it has every release that the database has. A ledger from a backup
+    does not know what was spent after the backup. So restore it only if the newest one is lost, and
+    then charge what was released since.
     """
     if out.exists():
         raise InputError(f"{out} already exists: name another folder")
@@ -29,7 +29,7 @@ def back_up(folder: Path, out: Path) -> list[Path]:
 
 
 def _copied(path: Path, out: Path) -> Path:
-    """A copy of a database, as of one moment."""
+    """Copy a database in its state at one moment."""
     target = out / path.name
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)

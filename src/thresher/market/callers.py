@@ -1,7 +1,7 @@
-"""Who asks: the member behind a request, known before the body of the request is read.
+"""Find the member behind a request, before the body of the request is read.
 
-Every route needs a valid token unless its class names it in `OPEN`, so a new route is closed until
-somebody decides otherwise.
+Every route needs a valid token unless its class names it in `OPEN`. So a new route is closed until
+somebody opens it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def market_of(request: Request) -> Market:
 
 
 def token_of(request: Request) -> str | None:
-    """The token in the header of a request; two headers say nothing, whoever sent them."""
+    """The token in the header of a request; two such headers count as none."""
     given = request.headers.getlist("authorization")
     kind, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     return token if kind.lower() == "bearer" else None
@@ -47,7 +47,7 @@ class Closed(APIRoute):
     OPEN: ClassVar = {"/api/join", "/api/key", "/health"}  # an invitation is what counts at `join`
 
     def get_route_handler(self) -> Callable[[Request], Any]:
-        """What answers a request."""
+        """The handler of a request, which first admits the caller."""
         handle = super().get_route_handler()
         if self.path in self.OPEN:
             return handle
@@ -58,24 +58,24 @@ class Closed(APIRoute):
         return handle_member
 
     def admit(self, request: Request) -> Response | None:
-        """Find out who asks; raise, or answer at once, if it is nobody."""
+        """Find the member who asks; raise, or return an answer, if there is none."""
         request.state.member = authenticate(request)
         return None
 
 
 def member_of(request: Request) -> Member:
-    """The member who asks, as a closed route found out."""
+    """The member who asks, as a closed route found them."""
     member: Member = request.state.member
     return member
 
 
 def actor_of(request: Request, _: Annotated[Any, Depends(scheme)]) -> Member:
-    """The member who asks; the documentation says that this takes a token."""
+    """The member who asks; this adds the token to the route's documentation."""
     return member_of(request)
 
 
 def maybe_actor_of(request: Request) -> Member | None:
-    """The member who asks, if it says so."""
+    """The member who asks, if the request has a token."""
     return authenticate(request) if "authorization" in request.headers else None
 
 
@@ -85,7 +85,7 @@ MaybeActor = Annotated[Member | None, Depends(maybe_actor_of)]
 
 
 def operator_of(actor: Actor) -> Member:
-    """The member who asks, an operator."""
+    """The member who asks, who must be an operator."""
     members.require_role(actor, "operator")
     return actor
 

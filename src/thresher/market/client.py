@@ -1,4 +1,4 @@
-"""Client: the market from Python, on the standard library alone."""
+"""`Client`: use a market from Python, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Client:
         return self._json("GET", "/api/me")
 
     def add_member(self, role: str, name: str) -> answers.Token:
-        """A new member and its token (operator)."""
+        """Add a member, and get its token (operator)."""
         return self._json("POST", "/api/members", {"role": role, "name": name})
 
     def suspend(self, member: str, *, suspended: bool = True) -> None:
@@ -98,15 +98,15 @@ class Client:
         return self._json("GET", "/api/members")
 
     def new_token(self, member: str | None = None) -> answers.Token:
-        """Another token for yourself, or a new one for a member who lost theirs (operator).
+        """A new token for yourself or, as operator, for a member who lost theirs.
 
-        The new token of such a member ends all of that member's old tokens.
+        For such a member, all old tokens are revoked.
         """
         of = "" if member is None else f"/members/{quote(member)}"
         return self._json("POST", f"/api{of}/tokens")
 
     def revoke(self, token: str) -> None:
-        """End a token, given as a whole or by its public name.
+        """Revoke a token, given in full or by its public name.
 
         The public name is the part between the two hyphens.
         """
@@ -128,7 +128,7 @@ class Client:
     def draft(
         self, title: str, validation: str | Path, *, opens: datetime, closes: datetime, **terms: Any
     ) -> answers.Task:
-        """A new task with its validation set (buyer).
+        """Draft a task with its validation set (buyer).
 
         `terms` are the options of `thresher market draft`: label, pot_cents, epsilon, and so on.
         """
@@ -137,7 +137,7 @@ class Client:
         return self._file("PUT", f"/api/tasks/{task}/validation", validation)
 
     def validation(self, task: str) -> bytes:
-        """The public validation set of a task, as the buyer's file has it."""
+        """The public validation set of a task, as in the buyer's file."""
         return self._send("GET", f"/api/tasks/{quote(task)}/validation")
 
     def plan(self, task: str) -> answers.Plan:
@@ -153,7 +153,7 @@ class Client:
         return self._json("POST", f"/api/tasks/{quote(task)}/close")
 
     def invite(self, task: str) -> str:
-        """A code that lets one owner join (buyer)."""
+        """Create a code that lets one owner join (buyer)."""
         return str(self._json("POST", f"/api/tasks/{quote(task)}/invitations")["code"])
 
     def join(self, code: str, name: str = "") -> answers.Joined:
@@ -163,7 +163,7 @@ class Client:
     def upload(
         self, task: str, rows: str | Path, *, salt: bytes, replaces: str | None = None
     ) -> answers.Upload:
-        """Submit rows; keep the salt, which proves later what they were (owner)."""
+        """Submit rows (owner). Keep the salt: it can prove later what you submitted."""
         where = f"/api/tasks/{quote(task)}/uploads" + (
             f"?replaces={quote(replaces)}" if replaces else ""
         )
@@ -194,7 +194,7 @@ class Client:
         return self._json("GET", f"/api/tasks/{quote(task)}/release")
 
     def payout(self, task: str) -> dict[str, Any]:
-        """The public part of the pay: the rate, and in what range the total most likely lies."""
+        """The public part of the pay: the rate, and the range where the total most likely lies."""
         return self._json("GET", f"/api/tasks/{quote(task)}/payout")
 
     def report(self, task: str) -> str:
@@ -202,7 +202,7 @@ class Client:
         return self._send("GET", f"/api/tasks/{quote(task)}/report").decode()
 
     def payments(self, task: str) -> answers.Payments:
-        """What everybody is to be paid, and the reserve (operator)."""
+        """What everybody is paid, and the reserve (operator)."""
         return self._json("GET", f"/api/tasks/{quote(task)}/payments")
 
     def export(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ class Client:
 
 
 def _reason(away: Exception) -> str:
-    """Why there is no answer, without the words that Python puts around it."""
+    """Why there is no answer, without the text that Python adds."""
     cause = getattr(away, "reason", away)
     return str(getattr(cause, "strerror", None) or cause)
 

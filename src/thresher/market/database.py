@@ -1,10 +1,10 @@
 """The market's database: SQLite in a folder, or PostgreSQL by its URL.
 
-Everything happens in a transaction: `reading` for what only looks, `writing` for what changes. On
-SQLite a writing transaction takes the write lock at its start, so it never has to be tried again,
-and the threads of a process queue for it here: SQLite lets those who wait try again after a while,
-and with many of them one may never get its turn. On PostgreSQL whoever changes a row locks it first
-(`with_for_update`).
+Everything happens in a transaction: `reading` only reads, and `writing` makes changes. On SQLite, a
+writing transaction takes the write lock at its start, so it never has to be repeated. The threads
+of a process queue for that lock here. SQLite itself lets waiting threads retry after a while, and
+among many of them one might never get its turn. On PostgreSQL, a transaction locks a row before it
+changes it (`with_for_update`).
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A transaction that is kept if the block ends well, and forgotten otherwise."""
+        """A transaction that is committed if the block ends well, and rolled back otherwise."""
         engine = self.engine.execution_options(immediate=True)
         with self._turn, Session(engine, expire_on_commit=False) as session, session.begin():
             yield session
 
     def migrate(self) -> None:
-        """Bring the tables to this version's form; two servers that start at once take turns."""
+        """Migrate the tables to this version; two servers that start at once take turns."""
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with self.engine.execution_options(immediate=True).begin() as connection:
@@ -81,12 +81,12 @@ class Database:
             command.upgrade(config, "head")
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
 
 def sqlite_url(folder: str | Path) -> str:
-    """The database in a folder."""
+    """The URL of the database in a folder."""
     return f"sqlite:///{Path(folder).resolve() / 'market.db'}"
 
 

@@ -1,4 +1,4 @@
-"""A whole story with made-up hospitals, played over HTTP against a market that runs."""
+"""A demonstration with made-up hospitals, played over HTTP on a running market."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("age", "pressure", "sugar", "diagnosis")
 
 
 def play(url: str, operator: str, say: Callable[[str], None]) -> dict[str, Any]:
-    """Play the story; the tokens of a buyer, an auditor and two owners, and the task."""
+    """Play the story; return the task and the tokens of a buyer, an auditor and two owners."""
     boss = Client(url, operator)
     buyer_token = boss.add_member("buyer", "Clinic West")["token"]
     auditor_token = boss.add_member("auditor", "The auditor")["token"]

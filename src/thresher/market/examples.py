@@ -66,6 +66,6 @@ EXPORT = {
 
 
 def given(content: Any, kind: str = "application/json") -> dict[int | str, dict[str, Any]]:
-    """The documentation of an answer by an example."""
+    """Document an answer with an example."""
     schema = {"type": "object"} if isinstance(content, dict) else {"type": "string"}
     return {200: {"content": {kind: {"schema": schema, "example": content}}}}

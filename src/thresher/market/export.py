@@ -1,7 +1,7 @@
-"""The public export of a market, and its check: offline, by anyone, without trust in the server.
+"""The public export of a market, which anyone can check offline without trusting the server.
 
-What is in it is what auditors see: tasks with their validation sets, rosters and commitments, noisy
-tables, prices, and the chain of the ledger. No row of an owner is in it, and no pay of an owner.
+It has everything that auditors see: tasks with their validation sets, rosters and commitments,
+noisy tables, prices, and the chain of the ledger. It has no owner's rows and no owner's pay.
 """
 
 from __future__ import annotations
@@ -64,10 +64,11 @@ def _task(session: Session, task: Task) -> dict[str, Any]:
 
 
 def verify(document: Mapping[str, Any]) -> list[str]:
-    """What was checked, a line each; an `InputError` or a `BudgetError` names the first fault.
+    """Check an export, and return a line for each check; raise at the first fault.
 
-    The ledger's chain is whole and within its cap; every release has its charge, and its table is
-    the one in the ledger; prices and the rate of pay follow from the table.
+    The ledger's chain must be whole and within its cap. Every release must have its charge, and its
+    table must be the one in the ledger. Prices and the rate of pay must follow from the table.
+    Otherwise, an `InputError` or a `BudgetError` names the first fault.
     """
     if document.get("format") != FORMAT:
         raise InputError(f"the file is not an export in the format {FORMAT}")
@@ -112,14 +113,14 @@ def _check_task(task: Mapping[str, Any], balance: Balance) -> None:
 
 
 def _check_prices(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-    """Raise unless the prices are the same, but for rounding."""
+    """Raise unless the prices are the same up to rounding."""
     for part, entry in json.loads(json.dumps(ours)).items():
         if part != "digest" and not _is_same(entry, theirs[part]):
             raise InputError(f"{name}: prices do not follow from the table ({part} differs)")
 
 
 def _is_same(one: Any, other: Any, slack: float = 0.0) -> bool:
-    """Whether two documents are the same, but for rounding; numbers may also differ by `slack`."""
+    """Whether two documents are the same up to rounding; numbers may also differ by `slack`."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_is_same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
@@ -143,7 +144,7 @@ def question_of(task: Mapping[str, Any]) -> Question:
 
 
 def reopened(question: Question, release: Mapping[str, Any], owned: Mapping[str, Rows]) -> Any:
-    """The published release with the rows of some owners."""
+    """The published release, opened again with the rows of some owners."""
     X, y, owners = points_of(question, owned)
     return reopen(
         release, X, y, question.X_val, question.y_val, owners=owners,
@@ -152,7 +153,7 @@ def reopened(question: Question, release: Mapping[str, Any], owned: Mapping[str,
 
 
 def own_line(task: Mapping[str, Any], owner: str, files: list[tuple[bytes, str]]) -> dict[str, Any]:
-    """What an owner has to be told, computed from the public export and the owner's own files."""
+    """An owner's statement, computed from the public export and the owner's own files."""
     if task["release"] is None or not task["payout"]:
         raise InputError(
             "the task in this export has not paid anyone yet: export the market again once it has"

@@ -1,4 +1,4 @@
-"""What stands before every route: limits of size and rate, and headers of every answer."""
+"""Guards before every route: limits on size and rate, and headers on every answer."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ KNOWN = 10_000  # callers whose rate is remembered
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a caller may send.
+    """Limits on what a caller may send.
 
     Parameters
     ----------
     body
         Bytes of one request.
     seconds
-        Seconds until the body of a request has to be there.
+        Seconds within which the body of a request has to arrive.
     rate, burst
-        Requests a second of one caller, in the long run and at once.
+        How many requests one caller may send: per second in the long run, and at once.
     """
 
     body: int = 64 << 20
@@ -58,7 +58,7 @@ def answer(refused: Refusal) -> JSONResponse:
 
 
 class Guards:
-    """Refuse what is too much, as `respond` tells it, and put headers on every answer."""
+    """Refuse requests beyond the limits through `respond`, and put headers on every answer."""
 
     def __init__(
         self, app: ASGIApp, limits: Limits, respond: Callable[[Request, Refusal], Response]
@@ -100,7 +100,7 @@ class Guards:
         return None
 
     def _remember(self, scope: Scope, member: str) -> None:
-        """Count what a member asks as the member's; until a token is known, as the address'."""
+        """Count this caller's requests for the member from now on, not for the address."""
         self.members[_shown(Headers(scope=scope))] = member
         if len(self.members) > KNOWN:
             self.members.popitem(last=False)
@@ -117,14 +117,14 @@ class Guards:
 
 
 class Counted:
-    """What receives a body, up to a number of bytes and for so many seconds."""
+    """Receive a body, up to a limit of bytes and seconds."""
 
     def __init__(self, receive: Receive, limits: Limits) -> None:
         self.receive, self.limits, self.left = receive, limits, limits.body
         self.end: float | None = time.monotonic() + limits.seconds  # None when the body is there
 
     async def __call__(self) -> Message:
-        """The next part of the body; an `HTTPException` where it is too much or too late."""
+        """The next part of the body; raise an `HTTPException` if it is too large or too late."""
         message = await self._awaited()
         self.left -= len(message.get("body", b""))
         if self.left < 0:
@@ -144,12 +144,12 @@ class Counted:
 
 
 def too_large(most: int) -> Refusal:
-    """A body that is too large."""
+    """The refusal of a body that is too large."""
     return Refusal(413, "too_large", f"a request can have at most {most} bytes: send less")
 
 
 def _shown(headers: Headers) -> int:
-    """What a caller shows to be known, without the words of it."""
+    """A hash of the caller's credentials."""
     return hash((headers.get("authorization"), headers.get("cookie")))
 
 

@@ -1,4 +1,4 @@
-"""Whether a market is well, and how much it has to do: numbers that are public anyway."""
+"""The health and workload of a market: numbers that are public anyway."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def health(market: InMarket) -> schemas.HealthOut:
     responses=given("thresher_market_jobs_waiting 0\n", "text/plain"),
 )  # fmt: skip
 def metrics(market: InMarket, _: Operator) -> PlainTextResponse:
-    """Tasks by state, jobs that wait, and what is left of the budget."""
+    """Tasks by state, waiting jobs, and what is left of the budget."""
     with market.database.reading() as session:
         states = session.execute(select(Task.state, func.count()).group_by(Task.state)).all()
         waiting = select(func.count()).select_from(Job).where(Job.done.is_(None))

@@ -1,6 +1,7 @@
-"""Jobs: taken by a lease, kept while the worker lives, taken up again when it dies.
+"""Jobs: a worker takes one with a lease, extends the lease while it lives, and loses it if it dies.
 
-A worker that lost its lease cannot finish: what it writes is written only while the lease is its.
+A worker that lost its lease cannot finish, because it can write results only while it has the
+lease.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class LeaseLost(Exception):  # noqa: N818 - it is no error of the caller's
 
 
 def take(session: Session, worker: str, lease: timedelta = LEASE) -> str | None:
-    """Take the oldest job that nobody works on; its task, or None if there is none."""
+    """Take the oldest job that nobody works on; return its task, or None if there is none."""
     free = Job.leased_until.is_(None) | (Job.leased_until < now())
     waiting = select(Job).where(Job.done.is_(None), free).order_by(Job.created).limit(1)
     job = session.scalar(waiting.with_for_update(skip_locked=True))
@@ -47,14 +48,14 @@ def hold(session: Session, worker: str, task: str) -> Job:
 
 
 def put_off(session: Session, worker: str, task: str) -> None:
-    """Leave a job that failed for later; each time twice as long, as a try may cost a charge."""
+    """Put off a failed job, each time twice as long, because a try may cost a charge."""
     job = hold(session, worker, task)
     job.leased_until = now() + LEASE * 2 ** min(job.tries, MOST_DOUBLED)
 
 
 @contextmanager
 def kept_alive(database: Database, worker: str, task: str) -> Iterator[None]:
-    """Extend the lease now and then while the block runs."""
+    """Keep extending the lease while the block runs."""
     ended = threading.Event()
 
     def extend() -> None:

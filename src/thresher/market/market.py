@@ -23,7 +23,7 @@ EPSILON, DELTA = 10.0, 1e-5  # the cap of a ledger for which the operator named 
 
 @dataclass(frozen=True)
 class Market:
-    """An open market; its folder holds the ledger, and the database where no other is named."""
+    """An open market; its folder holds the ledger and, unless another is named, the database."""
 
     folder: Path
     database: Database
@@ -33,14 +33,14 @@ class Market:
         cls, folder: str | Path, url: str | None = None, *, epsilon: float | None = None,
         delta: float | None = None,
     ) -> Market:  # fmt: skip
-        """The market in a folder; what is missing there is made.
+        """Open the market in a folder, and create what is missing there.
 
         Parameters
         ----------
         folder
             Only its owner may read it. All servers of a market share it.
         url
-            The database; without it SQLite in the folder.
+            The URL of the database. The default is SQLite in the folder.
         epsilon, delta
             The cap of the ledger: what all tasks together may cost an owner. It is fixed when the
             ledger is made, by default at 10 and 1e-5. Later, another cap is refused.
@@ -69,7 +69,7 @@ class Market:
         return sign(self.key, document)
 
     def first_operator(self) -> str | None:
-        """A token for the first operator, made once; None if there is an operator."""
+        """Create the first operator and return its token; None if there is an operator."""
         with self.database.writing() as session:
             there = select(func.count()).select_from(Member).where(Member.role == "operator")
             if session.scalar(there):
@@ -77,7 +77,7 @@ class Market:
             return add_member(session, "operator", "operator")[1]
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.database.close()
 
     def _make_ledger(self, epsilon: float | None, delta: float | None) -> None:
@@ -94,7 +94,7 @@ class Market:
         self._check_cap(epsilon=epsilon, delta=delta)
 
     def _check_cap(self, **asked: float | None) -> None:
-        """Refuse another cap than the one that is fixed."""
+        """Raise if a cap is given that differs from the fixed one."""
         given = {name: number for name, number in asked.items() if number is not None}
         if not given:
             return

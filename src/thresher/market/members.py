@@ -1,4 +1,4 @@
-"""Who may do what: members, their roles and their tokens."""
+"""Members, their roles and their tokens: who may do what."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_NAME = 100
 
 
 def authenticate(session: Session, text: str | None) -> Member:
-    """The member whose token this is; every other text is refused in the same words."""
+    """The member whose token this is; any other text is refused with the same message."""
     name, secret = read_secret(text or "")
     token = session.get(Token, name)
     known = is_same(secret, token.digest if token else b"\0" * 32)
@@ -37,7 +37,7 @@ def require_role(member: Member, *roles: str) -> None:
 
 
 def add_member(session: Session, role: str, name: str) -> tuple[Member, str]:
-    """A new member, and a token that is shown this once."""
+    """Create a member, and a token that is shown only once."""
     name = check_name(name)
     if role not in ROLES:
         raise unusable(f"role must be one of {', '.join(ROLES)}, got {role!r}")
@@ -50,7 +50,7 @@ def add_member(session: Session, role: str, name: str) -> tuple[Member, str]:
 
 
 def check_name(name: str, what: str = "name", longest: int = LONGEST_NAME) -> str:
-    """A name that can be shown: some letters, none of them invisible."""
+    """Return the name if it can be shown: some characters, none of them invisible."""
     name = " ".join(name.split())
     if not name or len(name) > longest or not name.isprintable():
         raise unusable(f"{what} must have 1 to {longest} printable characters")
@@ -58,14 +58,14 @@ def check_name(name: str, what: str = "name", longest: int = LONGEST_NAME) -> st
 
 
 def add_token(session: Session, member: Member) -> Secret:
-    """One more token of a member."""
+    """Create one more token for a member."""
     made = new_secret()
     session.add(Token(id=made.id, member=member.id, digest=made.digest, created=now()))
     return made
 
 
 def replace_tokens(session: Session, member_id: str) -> Secret:
-    """A new token of a member who lost theirs; all that the member had are ended."""
+    """Create a new token for a member who lost theirs, and revoke all old ones."""
     member = _to_change(session, member_id)
     theirs = update(Token).where(Token.member == member_id, Token.revoked.is_(None))
     session.execute(theirs.values(revoked=now()))
@@ -73,7 +73,7 @@ def replace_tokens(session: Session, member_id: str) -> Secret:
 
 
 def revoke(session: Session, actor: Member, token_id: str) -> None:
-    """End a token: one's own, or anybody's by the operator."""
+    """Revoke a token of the actor, or, for an operator, of anybody."""
     token = session.get(Token, token_id, with_for_update=True)
     if token is None or (actor.role != "operator" and token.member != actor.id):
         raise unknown("token")

@@ -1,4 +1,4 @@
-"""What a task is expected to give, before it is published: from its public rows alone."""
+"""What a task is expected to give, computed from its public rows before it is published."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ PLAIN: dict[str, Any] = {"kernel": BOX, "radius": None, "trees": None, "forest":
 def plan(question: Question) -> dict[str, Any]:
     """The expected error, the rank correlation with exact values, and the expected reserve.
 
-    The reserve is that of made-up owners, whose rows are drawn from the validation set. None where
-    nothing can be told. `others` has what to expect if near meant something else.
+    The reserve is that of made-up owners, whose rows are drawn from the validation set. A number is
+    None if it cannot be predicted. `others` has what to expect from other definitions of near.
     """
     found, points = _plan(question), _points(question)
     return _known(found) | {
@@ -44,7 +44,7 @@ def plan(question: Question) -> dict[str, Any]:
 
 
 def _others(question: Question) -> list[dict[str, Any]]:
-    """What other ways to say who is near are expected to give, by the same rows and budget."""
+    """What other definitions of near are expected to give for the same rows and budget."""
     terms = question.terms
     mine = terms.kernel, terms.trees
     return [
@@ -55,7 +55,7 @@ def _others(question: Question) -> list[dict[str, Any]]:
 
 
 def _in_another_way(terms: Terms, way: dict[str, Any]) -> Terms:
-    """The same terms with another meaning of near, without what has no effect on it."""
+    """The same terms with another definition of near, without options that it does not use."""
     rings = terms.rings if "kernel" in way else RINGS
     leaves = terms.leaves if "trees" in way else LEAVES
     return replace(terms, **PLAIN | {"rings": rings, "leaves": leaves} | way)
@@ -85,7 +85,7 @@ def _or_none(number: float) -> float | None:
 
 
 def _reserve(question: Question) -> int | None:
-    """The mean of what is left of the pot in made-up markets; None if one of them pays nobody."""
+    """The mean reserve of made-up markets; None if one of them pays nobody."""
     left = []
     for seed in range(DRAWS):
         paid = compute(None, question, "made up", made_up(question, seed), seed=seed).payout
@@ -96,7 +96,7 @@ def _reserve(question: Question) -> int | None:
 
 
 def made_up(question: Question, seed: int) -> dict[str, Rows]:
-    """Owners whose rows are drawn from the validation set."""
+    """Made-up owners whose rows are drawn from the validation set."""
     terms, rng = question.terms, np.random.default_rng(seed)
     owned = {}
     for owner in range(terms.owners):

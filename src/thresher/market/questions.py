@@ -1,7 +1,7 @@
-"""A task's question: its validation set, and how rows of owners are brought into its space.
+"""A task's question: its validation set, and how owners' rows become numbers in its space.
 
-Everything here follows from public facts. Rows are read one file at a time; what is wrong with
-them is told to whoever handed them in.
+Everything here follows from public facts. Rows are read one file at a time, and only the owner who
+submitted them learns what is wrong with them.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Rows:
     y: tuple[Any, ...]
 
     def pack(self) -> bytes:
-        """The rows as bytes, to be kept."""
+        """The rows as bytes for the database."""
         stream = io.BytesIO()
         np.save(stream, self.X, allow_pickle=False)
         return stream.getvalue() + json.dumps(self.y).encode()
 
     @classmethod
     def unpack(cls, content: bytes) -> Rows:
-        """The rows that `pack` made bytes of."""
+        """The rows in the bytes that `pack` made."""
         stream = io.BytesIO(content)
         X = np.load(stream, allow_pickle=False)
         return cls(X, tuple(json.loads(stream.read())))
@@ -65,7 +65,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A validation set in its space."""
+    """A validation set as numbers, with the terms of its task."""
 
     terms: Terms
     columns: tuple[str, ...]
@@ -74,7 +74,7 @@ class Question:
 
     @classmethod
     def read(cls, terms: Terms, content: bytes, kind: str) -> Question:
-        """The question of a file; what cannot be used is refused."""
+        """Read the question from a file; raise if it cannot be used."""
         with TemporaryDirectory() as folder:
             path = _written(folder, content, kind)
             try:
@@ -94,7 +94,7 @@ class Question:
         return found
 
     def _as_rows(self, path: Path) -> tuple[Floats, list[str | None], str]:
-        """What an owner who hands in this file gives: features, labels, what is wrong with rows."""
+        """Read a file as if an owner submitted it: features, labels, what is wrong with rows."""
         table = read_private(path, self.terms.label, numbered=True)
         scaled = self.encoding.private(path, self._columns_of(table.X))
         labels = texts(arrow_entries(table.y))
@@ -123,7 +123,7 @@ class Question:
 
     @cached_property
     def forest(self) -> Forest | None:
-        """The trees of the terms, or those that grow on the validation set, if near means that."""
+        """If near means by leaf, the trees of the terms, or those grown on the validation set."""
         terms = self.terms
         if terms.forest is not None:
             return Forest.read(terms.forest)
@@ -140,7 +140,7 @@ class Question:
 
     @property
     def game(self) -> dict[str, Any]:
-        """What release and plan are told of it, besides the validation set."""
+        """The arguments of a release or plan, apart from the validation set."""
         terms = self.terms
         near: dict[str, Any] = {"forest": self.forest}
         if self.forest is None:
@@ -152,7 +152,7 @@ class Question:
 
     @property
     def promised(self) -> dict[str, Any]:
-        """What the record of its release has to say."""
+        """What the record of the task's release has to say."""
         terms = self.terms
         near: dict[str, Any] = {"radius": terms.radius, "metric": terms.metric}
         if self.forest is not None:
@@ -171,7 +171,7 @@ class Question:
         )  # fmt: skip
 
     def rows(self, content: bytes, kind: str) -> Rows:
-        """The rows that an owner hands in; one bad row, and none of them is taken."""
+        """Read the rows that an owner submits; if one row is bad, all are refused."""
         with TemporaryDirectory() as folder:
             path = _written(folder, content, kind)
             try:
@@ -201,7 +201,7 @@ class Question:
 
 
 def texts(labels: Any) -> list[str | None]:
-    """Labels as text, whatever kind of file they came from.
+    """Labels as text, for any kind of file they come from.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def _text(label: Any) -> str:
 
 
 def _written(folder: str, content: bytes, kind: str) -> Path:
-    """A file with this content, of a kind that the library reads."""
+    """Write the content to a file of a kind that the library reads."""
     if kind not in KINDS.values():
         raise unusable(f"the file must be {' or '.join(KINDS.values())}, got {kind}")
     path = Path(folder, f"rows.{kind}")
@@ -244,7 +244,7 @@ def _written(folder: str, content: bytes, kind: str) -> Path:
 
 
 def _bad_rows(word: str, bad: dict[int, str]) -> str:
-    """What is wrong with the first bad rows, for their owner."""
+    """A message for the owner about the first bad rows."""
     first = "; ".join(f"{word} {number}: {why}" for number, why in list(bad.items())[:TOLD])
     more = "" if len(bad) <= TOLD else f"; and {len(bad) - TOLD} more"
     return f"{len(bad)} cannot be used ({first}{more})"

@@ -1,9 +1,9 @@
-"""Receipts for rows: signed, and bound to the rows by a commitment that tells nothing of them.
+"""Receipts for rows: signed, and bound to the rows by a commitment that reveals nothing about them.
 
     commitment = SHA-256("thresher.commitment/1" | salt | rows)
 
-Without the salt, which the owner alone keeps, nobody can check a guess of the rows. With it, the
-owner can show later what was handed in.
+Only the owner keeps the salt. Without it, nobody can check a guess at the rows. With it, the owner
+can prove later what was submitted.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def new_salt() -> bytes:
 
 
 def commitment_of(salt: bytes, rows: bytes) -> str:
-    """The commitment to rows, as they were handed in, byte for byte."""
+    """The commitment to rows exactly as they were submitted, byte for byte."""
     if len(salt) != SALT_BYTES:
         raise InputError(f"salt must have {SALT_BYTES} bytes, got {len(salt)}")
     return hashlib.sha256(b"thresher.commitment/1" + salt + rows).hexdigest()
 
 
 def canonical(document: Mapping[str, Any]) -> bytes:
-    """One text for one document: sorted keys, no spaces, no numbers that are not finite.
+    """The canonical text of a document: sorted keys, no spaces, only finite numbers.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def canonical(document: Mapping[str, Any]) -> bytes:
 
 
 def sign(key: Ed25519PrivateKey, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with a signature of all of it, and the key that checks it."""
+    """The document with a signature of its whole content, and the key that checks it."""
     public = key.public_key().public_bytes_raw()
     signed = {**document, "format": FORMAT, "key": public.hex()}
     return {**signed, "signature": base64.b64encode(key.sign(canonical(signed))).decode()}

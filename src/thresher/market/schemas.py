@@ -1,4 +1,4 @@
-"""What the HTTP interface takes and gives, with examples for its documentation."""
+"""The documents of the HTTP interface, with examples for its documentation."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ Name = Annotated[str, Field(min_length=1, max_length=100, examples=["Hospital No
 
 
 def example(**given: Any) -> ConfigDict:
-    """An example in the documentation of a document."""
+    """The model settings that show an example in the documentation."""
     return ConfigDict(json_schema_extra={"examples": [given]})
 
 
 class Strict(BaseModel):
-    """A document in which unknown names are refused, and text that cannot be stored."""
+    """A document that refuses unknown names and text that cannot be stored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def check_texts(cls, document: Any) -> Any:
-        """Refuse half a character and the null character, wherever they are."""
+        """Raise if a text anywhere has half a character or the null character."""
         left = [document]
         while left:
             part = left.pop()
@@ -162,7 +162,7 @@ class TaskOut(BaseModel):
 
 
 class OtherOut(BaseModel):
-    """What to expect if near meant something else than it does in the terms."""
+    """What to expect if the terms defined near in another way."""
 
     model_config = example(**OTHER)
 
@@ -172,7 +172,7 @@ class OtherOut(BaseModel):
 
 
 class PlanOut(BaseModel):
-    """What a release by these terms is expected to give, from public rows alone."""
+    """What a release with these terms is expected to give, from public rows alone."""
 
     model_config = example(
         relative_error=0.12, rank_correlation=0.97, free_rank_correlation=0.41,
@@ -238,7 +238,7 @@ class LineOut(BaseModel):
 
 
 class StatementOut(BaseModel):
-    """What one owner is told after a task has ended."""
+    """What one owner learns after a task has ended."""
 
     model_config = example(task=TASK, owner=OWNER, state="paid", line=LINE)
 
@@ -260,7 +260,7 @@ class PaymentOut(BaseModel):
 
 
 class PaymentsOut(BaseModel):
-    """All that the operator has to pay for a task, and what stays in the reserve."""
+    """Everything that the operator has to pay for a task, and what stays in the reserve."""
 
     model_config = example(
         task=TASK, state="paid", pot_cents=1_000_000, paid_cents=14_250, reserve_cents=985_750,

@@ -1,8 +1,8 @@
-"""What happens when a task has closed: one release, charged to the ledger, and pay by it.
+"""What happens when a task has closed: one release, charged to the ledger, and pay based on it.
 
-The library computes everything. The ledger keeps the release with its charge, under a name that
-is the task's, so a worker that takes up the job of a dead one gets the same release and pays
-nothing more. Outcome, pay and the end of the job are written in one transaction.
+The library computes everything. The ledger keeps the release with its charge under the task's name.
+So a worker that takes over the job of a dead one gets the same release at no further cost. Outcome,
+pay and the end of the job are written in one transaction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from thresher.privacy.release import STEPS
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """A task as it ends: its state, why, the release and the pay."""
+    """The end of a task: its state, the reason, the release and the pay."""
 
     state: str
     reason: str | None = None
@@ -41,7 +41,7 @@ class Settled:
 
 
 def settle(market: Market, worker: str, task_id: str) -> str:
-    """Do the job of a closed task that `worker` has taken; the state in which the task ends."""
+    """Settle a closed task that `worker` has taken; return the state in which the task ends."""
     with kept_alive(market.database, worker, task_id):
         with market.database.reading() as session:
             task = session.get_one(Task, task_id)
@@ -58,7 +58,7 @@ def settle(market: Market, worker: str, task_id: str) -> str:
 
 
 def rows_by_owner(session: Session, task: Task) -> dict[str, Rows]:
-    """All rows that count, by owner, in the order in which they were handed in."""
+    """All rows that count, by owner, in the order in which they were submitted."""
     kept = select(Upload.owner, Upload.packed).where(
         Upload.task == task.id, Upload.packed.is_not(None)
     )
@@ -73,9 +73,9 @@ def compute(
     ledger: Path | None, question: Question, task_id: str, owned: Mapping[str, Rows],
     seed: int | None = None,
 ) -> Settled:  # fmt: skip
-    """The release, which protects each owner with all rows, and the pay by it.
+    """The release, which protects each owner with all rows, and the pay based on it.
 
-    Refusals are by public facts alone.
+    Whether the task is refused depends on public facts alone.
     """
     X, y, owners = points_of(question, owned)
     try:
@@ -93,24 +93,24 @@ def compute(
 
 
 def points_of(question: Question, owned: Mapping[str, Rows]) -> tuple[Floats, list[Any], list[str]]:
-    """Features, labels and owners of all rows; there may be none."""
+    """Features, labels and owners of all rows, which may be none."""
     rows = Rows.joined([Rows(question.X_val[:0], ()), *owned.values()])
     return rows.X, list(rows.y), [owner for owner, mine in owned.items() for _ in mine.y]
 
 
 def payout_of(question: Question, release: Any) -> PrivatePayout:
-    """The pay by a release, as the terms have it."""
+    """The pay based on a release, according to the terms."""
     terms = question.terms
     return private_payout(release, pot=terms.pot_cents, pay=terms.pay, basis=terms.basis)
 
 
 def prices_of(release: Any, question: Question) -> dict[str, Any]:
-    """The price list, by which raw rows can be appraised: it says how they become numbers."""
+    """The price list, with how raw rows become numbers, so that they can be appraised."""
     return replace(release.price_list, encoding=question.encoded_by).document()
 
 
 def _shown(release: Any, question: Question) -> dict[str, str]:
-    """What may be published of a release: itself, and its page."""
+    """What may be published about a release: its document and its page."""
     document = json.loads(release.to_json()) | {"prices": prices_of(release, question)}
     with TemporaryDirectory() as folder:
         path = Path(folder, "release.html")
@@ -122,7 +122,7 @@ def _write(
     session: Session, task: Task, settled: Settled, shown: Mapping[str, str] | None,
     names: Sequence[str],
 ) -> None:  # fmt: skip
-    """Keep all that the task ends with."""
+    """Store everything that the task ends with."""
     task.state, task.reason = settled.state, settled.reason
     if shown is None:
         return
@@ -150,7 +150,7 @@ NOTHING = {  # what an owner without rows is told
 def _value_ends(
     value: float, line: OwnerLine, draws: list[float]
 ) -> tuple[float, float] | tuple[None, None]:
-    """The ends of the interval for an owner's value, by draws of what is kept of it."""
+    """The ends of the interval for an owner's value, from draws of its part after clipping."""
     kept = 1.0 - line.clipped
     if math.isnan(line.low) or kept <= 0:
         return None, None
@@ -160,9 +160,9 @@ def _value_ends(
 
 
 def lines_of(release: Any, paid: PrivatePayout) -> dict[str, dict[str, Any]]:
-    """What each owner is told: pay and value, their intervals, what was clipped, personal epsilon.
+    """What each owner learns: pay and value, their intervals, what was clipped, personal epsilon.
 
-    Whatever is told of an owner is computed from that owner's rows and the release alone.
+    Everything about an owner is computed from that owner's rows and the release alone.
     """
     rows: dict[Any, list[int]] = {}
     for row, owner in enumerate(release._owners):

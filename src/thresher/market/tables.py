@@ -1,7 +1,7 @@
-"""What the market keeps, a class for each table of the database.
+"""What the market stores, with a class for each table of the database.
 
-A row of `Upload` holds rows of an owner: that is the private part, and it can be deleted. All that
-says who did what when stays.
+Only `Upload` holds private data: an owner's rows, which can be deleted. The record of who did what
+when stays.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ ID = String(32)
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A time in UTC, also where the database forgets the offset."""
+    """A time in UTC, even if the database drops the offset."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, _: Dialect) -> datetime | None:
-        """What is stored: the time in UTC."""
+        """The time to store, in UTC."""
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, _: Dialect) -> datetime | None:
-        """What is read: a time that knows it is UTC."""
+        """The stored time, marked as UTC."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class Base(DeclarativeBase):
-    """What all tables have in common: how Python's types are stored."""
+    """The base of all tables, with how Python's types are stored."""
 
     type_annotation_map: ClassVar = {
         datetime: UtcTime, dict[str, Any]: JSON, str: Text, bytes: LargeBinary,
@@ -54,7 +54,7 @@ class Member(Base):
 
 
 class Token(Base):
-    """What a member shows instead of a password; only the digest of its secret is kept."""
+    """What a member uses instead of a password; only a digest of the secret is stored."""
 
     __tablename__ = "tokens"
     id: Mapped[str] = mapped_column(ID, primary_key=True)
@@ -84,7 +84,7 @@ class Task(Base):
 
 
 class Invitation(Base):
-    """A code by which one owner may join a task; only its digest is kept."""
+    """A code with which one owner may join a task; only its digest is stored."""
 
     __tablename__ = "invitations"
     id: Mapped[str] = mapped_column(ID, primary_key=True)
@@ -95,7 +95,7 @@ class Invitation(Base):
 
 
 class Place(Base):
-    """An owner in a task: the roster, which all members see."""
+    """An owner's place in a task's roster, which all members see."""
 
     __tablename__ = "places"
     task: Mapped[str] = mapped_column(ForeignKey("tasks.id"), primary_key=True)
@@ -104,7 +104,7 @@ class Place(Base):
 
 
 class Upload(Base):
-    """Rows that an owner handed in, with the receipt; `content` is private."""
+    """Rows that an owner submitted, with the receipt; `content` is private."""
 
     __tablename__ = "uploads"
     id: Mapped[str] = mapped_column(ID, primary_key=True)
@@ -123,7 +123,7 @@ class Upload(Base):
 
 
 class Job(Base):
-    """Work on a closed task; a worker that holds the lease does it."""
+    """Work on a closed task, for the worker that holds the lease."""
 
     __tablename__ = "jobs"
     task: Mapped[str] = mapped_column(ForeignKey("tasks.id"), primary_key=True)
@@ -147,7 +147,7 @@ class Outcome(Base):
 
 
 class Line(Base):
-    """What one owner is told: for that owner, and the operator."""
+    """What one owner learns; only that owner and the operator may see it."""
 
     __tablename__ = "lines"
     task: Mapped[str] = mapped_column(ForeignKey("tasks.id"), primary_key=True)
@@ -156,7 +156,7 @@ class Line(Base):
 
 
 class Key(Base):
-    """The key that signs receipts, made once."""
+    """The key that signs receipts, created once."""
 
     __tablename__ = "keys"
     id: Mapped[int] = mapped_column(primary_key=True)

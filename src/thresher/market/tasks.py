@@ -28,7 +28,7 @@ ENDED = ("paid", "unpaid", "refused")
 def draft(
     session: Session, buyer: Member, title: str, terms: Terms, opens: datetime, closes: datetime
 ) -> Task:
-    """A new task that only its buyer and the operator see."""
+    """Create a task that only its buyer and the operator see."""
     require_role(buyer, "buyer")
     try:
         opens, closes = check_time("opens", opens), check_time("closes", closes)
@@ -46,7 +46,7 @@ def draft(
 
 
 def seen(session: Session, actor: Member, task_id: str, *, change: bool = False) -> Task:
-    """A task that the actor may see; with `change` it is locked until the transaction ends."""
+    """A task that the actor may see; with `change`, it stays locked until the transaction ends."""
     task = session.get(Task, task_id, with_for_update=change)
     if task is None or (task.state == "draft" and not _is_theirs(actor, task)):
         raise unknown("task")
@@ -54,7 +54,7 @@ def seen(session: Session, actor: Member, task_id: str, *, change: bool = False)
 
 
 def theirs(session: Session, actor: Member, task_id: str) -> Task:
-    """A task to change, which only its buyer and the operator may."""
+    """A task to change; raise unless the actor is its buyer or an operator."""
     task = seen(session, actor, task_id, change=True)
     if not _is_theirs(actor, task):
         raise Refusal(403, "forbidden", "only the buyer of the task or an operator can do this")
@@ -79,7 +79,7 @@ def set_validation(
 
 
 def question_of(task: Task) -> Question:
-    """The question of a task that has its validation set."""
+    """The question of a task; raise if it has no validation set yet."""
     if task.validation is None or task.kind is None:
         raise too_late("the task has no validation set yet: upload one first")
     return _read(task.validation, task.kind, canonical(task.terms))
@@ -91,7 +91,7 @@ def _read(validation: bytes, kind: str, terms: bytes) -> Question:
 
 
 def publish(session: Session, actor: Member, task_id: str) -> Task:
-    """Open a draft to owners; from here on nothing in it changes."""
+    """Open a draft to owners; from now on, its terms cannot change."""
     task = theirs(session, actor, task_id)
     if task.state != "draft":
         raise too_late("the task is already published")
@@ -103,7 +103,7 @@ def publish(session: Session, actor: Member, task_id: str) -> Task:
 
 
 def invite(session: Session, actor: Member, task_id: str) -> str:
-    """A code by which one owner may join; it is shown this once."""
+    """Create a code with which one owner may join; it is shown only once."""
     task = theirs(session, actor, task_id)
     if task.state != "open":
         raise too_late(f"the task is {task.state}: owners can join only while it is open")
@@ -113,7 +113,7 @@ def invite(session: Session, actor: Member, task_id: str) -> str:
 
 
 def join(session: Session, owner: Member | None, code: str, name: str) -> tuple[Task, Member, str]:
-    """Take a place by a code: as an owner, or as a new one, whose token is then given."""
+    """Join a task with a code; a new owner also gets a token."""
     ident, secret = read_secret(code)
     invitation = session.get(Invitation, ident, with_for_update=True)
     known = is_same(secret, invitation.digest if invitation else b"\0" * 32)
@@ -144,7 +144,7 @@ def _check_open(task: Task) -> None:
 
 
 def check_taking(session: Session, owner: Member, task_id: str) -> Task:
-    """A task that takes rows of this owner now; it cannot close until the transaction ends."""
+    """A task that accepts this owner's rows now; it cannot close until the transaction ends."""
     task = seen(session, owner, task_id, change=True)
     require_role(owner, "owner")
     if session.get(Place, (task.id, owner.id)) is None:
@@ -166,7 +166,7 @@ def close(session: Session, actor: Member, task_id: str) -> Task:
 
 
 def close_due(session: Session) -> int:
-    """Close all tasks whose time has come; the number of them."""
+    """Close all tasks whose time has come; return how many they are."""
     due = select(Task).where(Task.state == "open", Task.closes <= now())
     tasks = session.scalars(due.with_for_update(skip_locked=True)).all()
     for task in tasks:

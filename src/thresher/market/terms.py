@@ -22,35 +22,35 @@ METRICS, PAYS, BASES = ("cosine", "euclidean"), ("estimate", "lower"), ("total",
 
 @dataclass(frozen=True)
 class Terms:
-    """What a buyer asks for, and what is paid for it.
+    """What a buyer asks for and pays for.
 
     Parameters
     ----------
     label
-        The column of labels, in the validation set and in what owners hand in.
+        The column of labels, in the validation set and in the owners' files.
     pot_cents
-        What there is to pay, in whole cents.
+        The money to pay, in whole cents.
     epsilon, delta
-        What each owner, with all rows, may lose of privacy by the release of this task.
+        How much privacy the release of this task may cost each owner with all rows.
     rows_per_owner
-        About how many rows an owner is expected to hand in.
+        About how many rows an owner is expected to submit.
     owners
         About how many owners are expected.
     classes
-        All labels; without it those of the validation set.
+        All labels. The default is those of the validation set.
     standardize, fill, categorical
-        How columns become numbers, as in `thresher release`: by the validation set alone.
+        How columns become numbers, as in `thresher release`; this uses the validation set alone.
     metric, radius, kernel, rings
-        As in `dp_tknn_shapley`; without `radius` the one that `suggest_radius` finds.
+        As in `dp_tknn_shapley`. The default `radius` is the one that `suggest_radius` finds.
     trees, leaves
-        With `trees`, rows are near if they are in the same leaf of so many trees with at most so
-        many leaves each, and metric, radius and kernel play no part.
+        With `trees`, rows are near if they are in the same leaf of a tree. There are this many
+        trees with at most this many leaves each, and metric, radius and kernel are not used.
     forest
-        Those trees, as `public_forest` grew them on the validation set when the task got it.
+        Those trees. `public_forest` grows them as soon as the task has its validation set.
     pay, basis
         As in `private_payout`.
     most_rows
-        The most rows that one owner may hand in.
+        The most rows that one owner may submit.
     """
 
     label: str
@@ -107,11 +107,13 @@ class Terms:
         if (self.metric, self.radius, self.kernel) != (METRICS[1], None, BOX):
             raise InputError("trees cannot be used with metric, radius or kernel: leave those out")
         if self.pay == "lower":
-            raise InputError("pay='lower' cannot be used with trees: their release tells no error")
+            raise InputError(
+                "pay='lower' cannot be used with trees: such a release does not state its error"
+            )
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """Terms from what `document()` gave."""
+        """Read terms from a `document()`."""
         names = [field.name for field in fields(cls)]
         known = {name: document[name] for name in names if name in document}
         lists = {name: tuple(entry) for name, entry in known.items() if isinstance(entry, list)}
@@ -127,11 +129,11 @@ class Terms:
 
     @property
     def preparation(self) -> Preparation:
-        """What is done to the columns."""
+        """How the columns are prepared."""
         return Preparation(self.standardize, self.fill, self.categorical)
 
     @property
     def weighting(self) -> dict[str, Any]:
-        """How much near rows count, as arguments of the library."""
+        """The weights of near rows, as arguments of the library."""
         rings = {} if self.kernel == BOX else {"rings": self.rings}
         return {"kernel": self.kernel, **rings}

@@ -13,7 +13,7 @@ def now() -> datetime:
 
 
 def check_time(name: str, time: datetime) -> datetime:
-    """A time in UTC; one without an offset is refused.
+    """The time in UTC; raise if it has no offset.
 
     Examples
     --------

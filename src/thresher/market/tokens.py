@@ -12,7 +12,7 @@ PREFIX = "thresher"
 
 
 class Secret(NamedTuple):
-    """A new token or code: what is shown once, its public name, and what is stored."""
+    """A new token or code: the text that is shown once, its public name, and its stored digest."""
 
     text: str
     id: str
@@ -20,7 +20,7 @@ class Secret(NamedTuple):
 
 
 def new_secret() -> Secret:
-    """A secret of 256 random bits.
+    """Create a secret of 256 random bits.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def new_secret() -> Secret:
 
 
 def read_secret(text: str) -> tuple[str, bytes]:
-    """The name and the secret in a token; a text that is none has a name that nobody has."""
+    """The name and the secret in a token; any other text gives a name that nobody has."""
     parts = text.strip().split("-")
     if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
         return "", b""
@@ -47,10 +47,10 @@ def read_secret(text: str) -> tuple[str, bytes]:
 
 
 def digest_of(secret: bytes) -> bytes:
-    """What is stored of a secret; it has 256 random bits, so no salt or stretching is needed."""
+    """The digest to store; a secret has 256 random bits, so it needs no salt or stretching."""
     return hashlib.sha256(b"thresher.market token" + secret).digest()
 
 
 def is_same(secret: bytes, digest: bytes) -> bool:
-    """Whether a secret has this digest; the time it takes does not depend on the answer."""
+    """Whether a secret has this digest, in a time that does not depend on the answer."""
     return hmac.compare_digest(digest_of(secret), digest)

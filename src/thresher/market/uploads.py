@@ -1,4 +1,4 @@
-"""Rows that owners hand in, each time with a signed receipt; taken back, replaced, deleted."""
+"""Rows that owners submit for a signed receipt, and can withdraw, replace and delete."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def hand_in(
     market: Market, owner: Member, task_id: str, *, content: bytes, kind: str, salt: bytes,
     replaces: str | None = None,
 ) -> Upload:  # fmt: skip
-    """Read rows and keep them; after this the receipt may be handed out.
+    """Read and store rows; return the upload, whose receipt the owner may then have.
 
-    Rows are read before the transaction that keeps them, so that others can write meanwhile.
+    Rows are read before the transaction that stores them, so that others can write meanwhile.
     """
     with market.database.reading() as session:
         question = question_of(check_taking(session, owner, task_id))
@@ -42,7 +42,7 @@ def hand_in(
 def _keep(
     session: Session, owner: Member, upload: Upload, sign: Sign, replaces: str | None
 ) -> Upload:
-    """Keep an upload, numbered and signed, if the task still takes it."""
+    """Store an upload, numbered and signed, if the task still accepts it."""
     task = check_taking(session, owner, upload.task)
     if replaces is not None:
         withdraw(session, owner, task.id, replaces)
@@ -79,7 +79,7 @@ def _check_room(kept: int, more: int, most: int) -> None:
 
 
 def own(session: Session, owner: Member, task_id: str, upload_id: str) -> Upload:
-    """An upload of the owner's."""
+    """One of the owner's uploads."""
     upload = session.get(Upload, upload_id, with_for_update=True)
     if upload is None or upload.owner != owner.id or upload.task != task_id:
         raise unknown("upload")
@@ -87,14 +87,14 @@ def own(session: Session, owner: Member, task_id: str, upload_id: str) -> Upload
 
 
 def listed(session: Session, owner: Member, task_id: str) -> list[Upload]:
-    """The owner's uploads in a task, the withdrawn ones too."""
+    """The owner's uploads in a task, including withdrawn ones."""
     seen(session, owner, task_id)
     found = select(Upload).where(Upload.task == task_id, Upload.owner == owner.id)
     return list(session.scalars(found.order_by(Upload.number)))
 
 
 def withdraw(session: Session, owner: Member, task_id: str, upload_id: str) -> Upload:
-    """Take rows back before the task closes: they are deleted, and count for nothing."""
+    """Withdraw rows before the task closes: they are deleted and do not count."""
     check_taking(session, owner, task_id)
     upload = own(session, owner, task_id, upload_id)
     if upload.withdrawn is not None:
@@ -104,7 +104,7 @@ def withdraw(session: Session, owner: Member, task_id: str, upload_id: str) -> U
 
 
 def delete_rows(session: Session, owner: Member, task_id: str) -> int:
-    """Delete the owner's rows of a task that has ended; what was paid stays as it is."""
+    """Delete the owner's rows of a task that has ended; the pay stays as it is."""
     task = seen(session, owner, task_id, change=True)
     require_role(owner, "owner")
     if task.state in {"open", "closing"}:
@@ -117,7 +117,7 @@ def delete_rows(session: Session, owner: Member, task_id: str) -> int:
 
 
 def commitments(session: Session, task: Task) -> list[dict[str, Any]]:
-    """What all members see of the uploads: who committed to something, and when."""
+    """What all members see of the uploads: who submitted rows, when, and the commitments."""
     shown = select(Upload.owner, Upload.received, Upload.commitment, Upload.withdrawn)  # no rows
     found = shown.where(Upload.task == task.id).order_by(Upload.received, Upload.id)
     return [

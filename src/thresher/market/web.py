@@ -1,7 +1,7 @@
-"""What all pages of a market share: who reads them, how they are rendered, and their style.
+"""What all pages of a market share: how they know their reader, are rendered and look.
 
-A page knows its reader by a cookie that holds the token. Every form that changes something carries
-a mark that follows from the cookie, so that no other site can send it.
+A cookie holds the reader's token. Every form that changes something carries a mark that follows
+from the cookie, so that no other site can send the form.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ STATES = {
 
 
 def mark_of(token: str) -> str:
-    """The mark that forms of this reader carry."""
+    """The mark that this reader's forms carry."""
     return hmac.new(token.encode(), b"thresher.market form", hashlib.sha256).hexdigest()
 
 
 def visitor_of(request: Request) -> Member | None:
-    """The member whose cookie this is, if it is one."""
+    """The member whose cookie this is; None if there is none."""
     token = request.cookies.get(COOKIE)
     if token is None:
         return None
@@ -50,12 +50,12 @@ def visitor_of(request: Request) -> Member | None:
 
 
 class Page(Closed):
-    """A page for those who are logged in; others are led to where they log in."""
+    """A page for members who are logged in; others are sent to the login page."""
 
     OPEN: ClassVar = {"/", "/static/{name}", "/login", "/join"}
 
     def admit(self, request: Request) -> Response | None:
-        """Find out who reads the page or sends the form."""
+        """Find the member who reads the page or sends the form."""
         if visitor_of(request) is not None:
             return None
         if request.method == "POST":
@@ -64,7 +64,7 @@ class Page(Closed):
 
 
 def writer_of(request: Request, mark: Annotated[str, Form(alias=MARK)] = "") -> Member:
-    """The member who sends a form, which came from a page of ours."""
+    """The member who sends a form; raise unless the form came from one of our pages."""
     if not hmac.compare_digest(mark.encode(), mark_of(request.cookies[COOKIE]).encode()):
         raise Refusal(403, "other_site", "the form did not come from this page: reload the page")
     return member_of(request)
@@ -76,7 +76,7 @@ Writer = Annotated[Member, Depends(writer_of)]
 
 
 def new_router() -> APIRouter:
-    """A router of pages."""
+    """Create a router for pages."""
     return APIRouter(include_in_schema=False, route_class=Page)
 
 
@@ -84,7 +84,7 @@ def page(
     request: Request, reader: Member | None, template: str, *, status: int = 200,
     token: str | None = None, **facts: Any,
 ) -> HTMLResponse:  # fmt: skip
-    """A page for its reader; with `token`, for one whose cookie is set by this very answer."""
+    """Render a page for its reader; `token` is for a reader whose cookie this answer sets."""
     mark = mark_of(token or request.cookies.get(COOKIE, ""))
     field = Markup('<input type="hidden" name="{}" value="{}">').format(MARK, mark)
     text = _environment().get_template(template).render(
@@ -105,7 +105,7 @@ def _environment() -> Environment:
 
 
 def asset(name: str) -> str:
-    """A file of the pages."""
+    """A file that the pages use."""
     return resources.files("thresher.market").joinpath("pages", name).read_text("utf-8")
 
 

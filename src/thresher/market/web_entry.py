@@ -1,4 +1,4 @@
-"""Pages by which people come in and go: tasks at a glance, logging in, joining."""
+"""The first pages: the list of tasks, logging in and out, and joining."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def static(name: str) -> Response:
 
 @router.get("/")
 def home(request: Request, reader: Visitor, market: InMarket) -> HTMLResponse:
-    """The tasks, or how to log in."""
+    """The list of tasks, or the login page."""
     if reader is None:
         return page(request, None, "login.html.jinja")
     found = api.list_tasks(market, reader)
@@ -38,7 +38,7 @@ def home(request: Request, reader: Visitor, market: InMarket) -> HTMLResponse:
 def log_in(
     request: Request, market: InMarket, token: Annotated[str, Form(max_length=200)]
 ) -> Response:
-    """Remember the token in a cookie that no script can read."""
+    """Store the token in a cookie that no script can read."""
     token = token.strip()
     try:
         with market.database.reading() as session:
@@ -51,7 +51,7 @@ def log_in(
 
 @router.post("/logout")
 def log_out(_: Writer) -> Response:
-    """Forget the cookie."""
+    """Delete the cookie."""
     away = RedirectResponse("/", 303)
     away.delete_cookie(COOKIE)
     return away
@@ -63,7 +63,7 @@ def join(
     code: Annotated[str, Form(max_length=200)], name: Annotated[str, Form(max_length=100)] = "",
     mark: Annotated[str, Form(alias=MARK)] = "",
 ) -> Response:  # fmt: skip
-    """Take a place by an invitation."""
+    """Join a task with an invitation."""
     actor = None if reader is None else writer_of(request, mark)
     try:
         with market.database.writing() as session:

@@ -14,8 +14,8 @@ from thresher.privacy.ledger import Ledger
 
 router = new_router()
 HAND_OVER = (
-    "Copy it now and send it over a secure channel: it will not be shown again. Whoever has it can "
-    "log in here."
+    "Copy it now and send it over a secure channel: it will not be shown again. Anyone who has it "
+    "can log in here."
 )
 
 
@@ -31,7 +31,7 @@ def add_member(
     request: Request, writer: Writer, market: InMarket, role: Annotated[str, Form()],
     name: Annotated[str, Form(max_length=100)],
 ) -> Response:  # fmt: skip
-    """Add a member; the token is shown once."""
+    """Add a member; the token is shown only once."""
     members.require_role(writer, "operator")
     with market.database.writing() as session:
         made, token = members.add_member(session, role, name)
@@ -54,7 +54,7 @@ def change_member(
 
 @router.post("/members/{member}/tokens")
 def replace_tokens(request: Request, member: str, writer: Writer, market: InMarket) -> Response:
-    """A new token for a member who lost theirs, shown once."""
+    """Create a new token for a member who lost theirs; it is shown only once."""
     members.require_role(writer, "operator")
     made = api.replace_tokens(member, market, writer)
     return page(

@@ -1,4 +1,4 @@
-"""The page of a new task: what a buyer chooses, with what it usually is."""
+"""The page of a new task: the buyer's choices, with their usual values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make(
     categorical: Annotated[str, Form()] = "", fill: Annotated[str, Form()] = "",
     trees: Annotated[str, Form()] = "", pay: Annotated[str, Form()] = PAYS[0],
 ) -> Response:  # fmt: skip
-    """Make a draft of what the form says."""
+    """Create a draft from the form."""
     members.require_role(writer, "buyer")
     try:
         terms = Terms(
@@ -76,7 +76,7 @@ def make(
 
 
 def kind_of(file: UploadFile) -> str:
-    """The kind of a file by its name."""
+    """The kind of a file, judging by its name."""
     kind = PurePath(file.filename or "").suffix.lstrip(".").lower()
     if kind not in KINDS.values():
         raise unusable(f"the file name must end in .{' or .'.join(KINDS.values())}")
@@ -84,7 +84,7 @@ def kind_of(file: UploadFile) -> str:
 
 
 def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, Any]]:
-    """The fields of a new task, with what was typed or what they usually are."""
+    """The fields of a new task, with what was typed or their usual values."""
     usual = {
         "pot": "1000", "owners": "100", "rows_per_owner": "50", "epsilon": "2",
         "delta": "0.000001", "closes": f"{now() + timedelta(days=14):%Y-%m-%dT12:00}",
@@ -100,13 +100,13 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
          "smaller epsilon protects owners better and makes pay less exact."),
         ("delta", "Delta", "number", "any", "The chance that the guarantee fails. Choose less "
          "than 1 divided by the number of all rows."),
-        ("opens", "Opens", "datetime-local", "", "In UTC. Leave it empty, and owners can submit "
-         "rows as soon as you publish the task."),
+        ("opens", "Opens", "datetime-local", "", "In UTC. If you leave it empty, owners can "
+         "submit rows as soon as you publish the task."),
         ("closes", "Closes", "datetime-local", "", "In UTC. You can close earlier."),
         ("pay", "Pay", "select", "", "Estimate pays what the release says. Lower pays the lower "
          "end of its interval now, and the rest may follow after a later release."),
         ("classes", "Classes", "text", "", "All labels that owners may use, separated by commas. "
-         "Leave it empty, and they are those of the validation set."),
+         "If you leave it empty, they are those of the validation set."),
         ("scaling", "Scaling", "select", "", "By the validation set: the mean of each column "
          "becomes 0, and its standard deviation 1. None: distances use columns as they are."),
         ("categorical", "Categories", "text", "", "Columns that do not hold numbers, such as "
@@ -114,12 +114,12 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
         ("fill", "Missing numbers", "text", "", "What replaces them: median, zero or a number. "
          "If you leave it empty, rows with gaps are refused."),
         ("radius", "Radius", "number", "any", "Rows within this distance of a validation point "
-         "count. Leave it empty, and the market suggests one from the validation set."),
+         "count. If you leave it empty, the market suggests one from the validation set."),
         ("kernel", "Weights", "select", "", "Box counts all rows within the radius equally. The "
          "others give more weight to nearer rows."),
-        ("trees", "Trees", "number", "1", "Instead of a radius: rows count where they are in the "
-         "same leaf of a tree, and so many trees are grown on the validation set. Take few, such "
-         "as 16."),
+        ("trees", "Trees", "number", "1", "Use trees instead of a radius: rows count if they are "
+         "in the same leaf of a tree. This is how many trees are grown on the validation set. "
+         "Choose a small number, such as 16."),
     ]  # fmt: skip
     names = ("name", "label", "type", "step", "hint")
     return [
@@ -132,10 +132,10 @@ def _fields(typed: Mapping[str, Any] = MappingProxyType({})) -> list[dict[str, A
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    """The entries of a field that has several, with commas between them."""
+    """The entries of a field that are separated by commas."""
     return tuple(filter(None, map(str.strip, text.split(","))))
 
 
 def _utc(time: datetime) -> datetime:
-    """A time of a form, which says no zone."""
+    """A time from a form, which has no zone, in UTC."""
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time

@@ -1,4 +1,4 @@
-"""The page of a task: what its reader sees of it, and can do there."""
+"""The page of a task: what its reader can see and do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REPORT_POLICY = (  # the page of a release has a policy of its own, by digests
 
 @router.get("/tasks/{task}")
 def show(request: Request, task: str, reader: Reader, market: InMarket) -> Response:
-    """One task, with what its reader can do there."""
+    """Show a task, with what its reader can do."""
     return _task_page(request, market, reader, task)
 
 
@@ -39,7 +39,7 @@ def upload(
     request: Request, task: str, writer: Writer, market: InMarket, rows: UploadFile,
     replaces: Annotated[str, Form()] = "",
 ) -> Response:  # fmt: skip
-    """Hand in rows; the receipt and its salt are shown once."""
+    """Submit rows; the receipt and its salt are shown only once."""
     salt = new_salt()
     try:
         made = uploads.hand_in(
@@ -60,7 +60,7 @@ def upload(
 
 @router.post("/tasks/{task}/{action}")
 def act(request: Request, task: str, action: str, writer: Writer, market: InMarket) -> Response:
-    """Publish, close, invite an owner, or delete the own rows."""
+    """Publish or close the task, invite an owner, or delete your own rows."""
     known: dict[str, Callable[..., Any]] = {
         "publish": tasks.publish, "close": tasks.close, "invitations": tasks.invite,
         "delete": uploads.delete_rows,
@@ -86,7 +86,7 @@ def act(request: Request, task: str, action: str, writer: Writer, market: InMark
 def withdraw(
     request: Request, task: str, upload: str, writer: Writer, market: InMarket
 ) -> Response:
-    """Take rows back."""
+    """Withdraw rows."""
     try:
         with market.database.writing() as session:
             uploads.withdraw(session, writer, task, upload)
@@ -97,7 +97,7 @@ def withdraw(
 
 @router.get("/tasks/{task}/uploads/{upload}")
 def download(task: str, upload: str, reader: Reader, market: InMarket) -> Response:
-    """Rows as they were handed in."""
+    """Rows as they were submitted."""
     found = api.get_upload(task, upload, market, reader)
     kind = KINDS[str(found.media_type)]
     found.headers["Content-Disposition"] = f'attachment; filename="rows-{upload}.{kind}"'
@@ -148,6 +148,6 @@ def _task_page(
 
 
 def _remaining(market: Market) -> float:
-    """The largest epsilon that the market's ledger still has room for."""
+    """The largest epsilon for which the market's ledger still has room."""
     with Ledger.open(market.ledger_path) as ledger:
         return ledger.remaining()

@@ -1,4 +1,4 @@
-"""Workers: they close tasks whose time has come, and settle what is closed."""
+"""Workers: they close tasks whose time has come, and settle closed tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("thresher.market")
 
 
 def work_once(market: Market, worker: str) -> bool:
-    """Close what is due, and do one job if there is one; whether there was."""
+    """Close tasks that are due, and do one job; return whether there was one."""
     with market.database.writing() as session:
         close_due(session)
     with market.database.writing() as session:
@@ -43,7 +43,7 @@ def work_once(market: Market, worker: str) -> bool:
 
 
 def work(market: Market, stop: threading.Event, *, pause: float = PAUSE) -> None:
-    """Work until `stop` is set; a job that failed is tried again when its lease ends."""
+    """Work until `stop` is set; a failed job is tried again when its lease ends."""
     worker = secrets.token_hex(8)
     while not stop.is_set():
         try:

@@ -1,8 +1,9 @@
 """Cells: the smallest pieces of a reproduction, each computed once and kept in a file.
 
-A cell is one figure of one draw: its settings are its name. Its result is kept under a hash of
-those settings, of the rows behind them and of the code that it depends on (`dependencies`). So a
-broken run goes on where it stopped, several processes can share a file, and nothing stale is used.
+A cell is one figure of one draw, and its settings are its name. Its result is stored under a hash
+of those settings, of its rows and of the code that it depends on (`dependencies`). So an
+interrupted run continues where it stopped, several processes can share a file, and nothing stale is
+used.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Scope:
-    """How much is run: which sets and protocols, how many draws, how many models to train."""
+    """How much to run: which sets and protocols, how many draws, how many models to train."""
 
     sets: tuple[str, ...] = SETS
     protocols: tuple[str, ...] = PROTOCOLS
@@ -58,7 +59,7 @@ class Scope:
         self, task: str, name: str, protocol: str, method: str, step: float | None = None,
         *, random: bool = False, options: tuple[tuple[str, Any], ...] = (),
     ) -> list[Cell]:  # fmt: skip
-        """The cells of all draws; a method that is not random has nothing to repeat in a replay."""
+        """The cells of all draws; in a replay, only methods that are random are repeated."""
         replayed = protocol == "paper" and self.has_replay(name)
         fixed = replayed and not random
         return [
@@ -67,7 +68,7 @@ class Scope:
         ]
 
     def thin(self, steps: tuple[float, ...]) -> tuple[float, ...]:
-        """All steps of an axis, or a few where it has to be quick."""
+        """All steps of an axis, or only a few in a quick run."""
         return (steps[0], steps[len(steps) // 2], steps[-1]) if self.quick else steps
 
 
@@ -75,9 +76,10 @@ class Scope:
 class Experiment:
     """A table or figure of the paper: which cells it has, and how one is computed.
 
-    `printed` is the paper's figure for a cell and measure, if it prints one, and its deviation if
-    it tells. `uses` are the functions whose modules decide the outcome of a cell, besides `run` and
-    what it names in this package; without it, everything that the module of `run` imports.
+    `printed` gives the paper's figure for a cell and measure, and its deviation, as far as the
+    paper prints them. `uses` gives the functions whose modules decide the outcome of a cell,
+    besides `run` and what it names in this package. Without it, they are everything that the module
+    of `run` imports.
     """
 
     name: str  # for the command line
@@ -99,7 +101,7 @@ class Experiment:
 
 
 class Store(Keeper):
-    """Outcomes in an SQLite file, each with its seconds and where and when it was made.
+    """Outcomes in an SQLite file, each with its run time and where and when it was computed.
 
     Examples
     --------
@@ -113,13 +115,13 @@ class Store(Keeper):
         super().__init__(path, SCHEMA, kind=KIND, what="file of outcomes", shared=True)
 
     def get(self, key: str) -> tuple[Outcome, float, str] | None:
-        """What was computed under this key, in how many seconds, where and when."""
+        """The outcome under this key, with its seconds, and where and when it was computed."""
         statement = "SELECT outcome, seconds, made FROM cells WHERE key = ?"
         for outcome, seconds, made in self.rows(statement, key):
             return json.loads(outcome), seconds, made
         return None
 
     def put(self, key: str, outcome: Outcome, seconds: float, made: str) -> None:
-        """Keep an outcome; whoever comes second with the same key changes nothing."""
+        """Store an outcome; a second one with the same key changes nothing."""
         entry = key, json.dumps(outcome), seconds, made
         self.do("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?)", *entry)

@@ -1,9 +1,9 @@
-"""The consistency theorem, shown: error of the threshold rule as N grows and the radius shrinks.
+"""The consistency theorem in action: the threshold rule's error as N grows and the radius shrinks.
 
-Rows are even in the unit square, distances euclidean, and the target is m(x) = (1 + sin(2 pi x1)
-cos(2 pi x2)) / 2 with Lipschitz constant L = pi. The theorem wants the radius to go to 0, and the
-expected number of neighbors to infinity. Its proof bounds the squared error of the regressor by
-L^2 radius^2 + P(nobody near).
+Rows are uniform in the unit square, distances are euclidean, and the target is m(x) = (1 + sin(2 pi
+x1) cos(2 pi x2)) / 2 with Lipschitz constant L = pi. The theorem requires that the radius goes to
+0, and the expected number of neighbors to infinity. Its proof bounds the squared error of the
+regressor by L^2 radius^2 + P(nobody near).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RULES = {  # radius = factor N^power; about 1.3 N^(1/3), 0.5 and, in the middle,
 
 
 def cells(scope: Scope) -> list[Cell]:
-    """The rule that the theorem allows, and two that it does not, for both estimators."""
+    """One radius rule that the theorem allows and two that it does not, for both estimators."""
     return [
         Cell(task, f"radius {rule}", "made up", "error", size, draw)
         for task in ("regressor", "classifier")
@@ -38,7 +38,7 @@ def cells(scope: Scope) -> list[Cell]:
 
 
 def run(cell: Cell, _data: object) -> Outcome:
-    """Fit on N rows, predict fresh ones."""
+    """Fit on N rows, and predict new ones."""
     n = int(cell.step)
     rng = np.random.default_rng([cell.draw, n])
     X, queries = rng.random((n, 2)), rng.random((QUERIES, 2))
@@ -58,7 +58,7 @@ def target(X: Floats) -> Floats:
 
 
 def _regression(model: TKNNClassifier, X: Floats, queries: Floats) -> Outcome:
-    """Mean squared error of the mean target of all near rows: 0 where nobody is near."""
+    """The mean squared error of the mean target of near rows, or of 0 if no row is near."""
     from sklearn.neighbors import KDTree
 
     with warnings.catch_warnings():

@@ -1,8 +1,8 @@
-"""The thirteen data sets of the paper: from a folder of .npz files, else from OpenML, else missing.
+"""The thirteen data sets of the paper, from a folder of .npz files or from OpenML, if available.
 
-A file NAME.npz holds `X` and `y`; the image and text sets hold `X_val` and `y_val` as well, from
-their own test split. Where it holds `paper_train_idx`, `paper_val_idx` and `paper_noise_z`, it
-carries the very draw of rows and noise behind the printed figures.
+A file NAME.npz holds `X` and `y`. The image and text sets also hold `X_val` and `y_val`, from their
+own test split. If a file holds `paper_train_idx`, `paper_val_idx` and `paper_noise_z`, it has the
+exact draw of rows and noise behind the printed figures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UNKNOWN = -1000.0  # in place of a missing number, as in the authors' files
 
 
 class MissingSetError(InputError):
-    """A data set is not available here; the message says why.
+    """The error raised if a data set is not available here; the message says why.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Shelf:
         self._known: dict[str, DataSet | MissingSetError] = {}
 
     def get(self, name: str) -> DataSet:
-        """The set of this name, or `MissingSetError`."""
+        """The set of this name; raise `MissingSetError` if it is not available."""
         if name not in SETS:
             raise InputError(f"data set must be one of {', '.join(SETS)}, got {name!r}")
         if name not in self._known:
@@ -149,7 +149,7 @@ class Shelf:
 
 
 def read_set(path: Path) -> DataSet:
-    """The set in a file NAME.npz."""
+    """Read the set in a file NAME.npz."""
     with reading(path, "data set"):
         arrays = load_arrays(path)
         X, y = arrays["X"], arrays["y"].astype(np.int64)
@@ -166,7 +166,7 @@ def read_set(path: Path) -> DataSet:
 
 
 def _check(data: DataSet) -> None:
-    """Raise an error that says what is wrong with a file."""
+    """Raise if something is wrong with a file, and say what."""
     X, y = data.X, data.y
     for rows, labels in [(X, y), *([data.validation] if data.validation is not None else [])]:
         if rows.ndim != 2 or labels.shape != (len(rows),) or rows.shape[1] != X.shape[1]:
@@ -186,7 +186,7 @@ def _check(data: DataSet) -> None:
 
 
 def fetch_set(name: str) -> DataSet:
-    """The set from OpenML, or scikit-learn's copy of it: numeric columns, two classes."""
+    """Fetch a set from OpenML, or scikit-learn's copy of it: numeric columns, two classes."""
     require("pandas", purpose="fetching from OpenML", extra="pandas")
     from sklearn.datasets import fetch_openml
 
@@ -207,11 +207,11 @@ def fetch_set(name: str) -> DataSet:
 
 
 def generate_2dplanes(count: int, *, seed: int) -> DataSet:
-    """Rows of 2DPlanes from its definition (Breiman and others, 1984).
+    """Generate rows of 2DPlanes from its definition (Breiman and others, 1984).
 
-    x1 is -1 or 1, the other nine columns are -1, 0 or 1, all evenly. With e standard normal the
-    target is 3 + 3 x2 + 2 x3 + x4 + e where x1 = 1, else -3 + 3 x5 + 2 x6 + x7 + e; y is 1 where
-    it is below its mean.
+    x1 is -1 or 1, and the other nine columns are -1, 0 or 1, each equally likely. With e standard
+    normal, the target is 3 + 3 x2 + 2 x3 + x4 + e if x1 = 1, and otherwise
+    -3 + 3 x5 + 2 x6 + x7 + e. y is 1 if the target is below its mean.
 
     Examples
     --------

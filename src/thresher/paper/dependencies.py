@@ -1,10 +1,10 @@
-"""The code that a function depends on, as one hash: comments, docstrings and file names aside.
+"""A hash of the code that a function depends on, without comments, docstrings and file names.
 
-A module is the tree of its code without docstrings and imports, so that explaining it better or
-moving it elsewhere changes nothing. What it imports from this library counts as well, also where a
-function does so late. Modules that are named by a text only, which are those that show results or
-run elsewhere, do not. Of the experiments in this package only those definitions count that a cell
-needs: hours of computing must not be lost because a title was changed.
+A module counts as the syntax tree of its code, without docstrings and imports. So explaining it
+better or moving it elsewhere changes nothing. What it imports from this library counts as well,
+even imports inside a function. Modules that are only named in a text do not count: they show
+results or run elsewhere. Of the experiments in this package, only the definitions that a cell needs
+count, because hours of computing must not be lost when a title changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 def code_digest(run: Callable[..., Any], uses: tuple[Callable[..., Any], ...] | None) -> str:
     """A hash of the definitions behind `run`, and of the modules of the functions that it uses.
 
-    Without `uses` these are its own module and everything that module imports.
+    Without `uses`, the modules are that of `run` and everything that it imports.
     """
     starts = (run,) if uses is None else uses
     modules = reachable(frozenset(each.__module__ for each in starts))
@@ -35,7 +35,7 @@ def code_digest(run: Callable[..., Any], uses: tuple[Callable[..., Any], ...] | 
 
 
 def definitions(module: str, name: str) -> set[str]:
-    """The code of a function of an experiment, and of all of this package that it names."""
+    """The code of a function of an experiment, and of everything in this package that it names."""
     found: dict[tuple[str, str], str] = {}
     waiting = {(module, name)}
     while waiting:
@@ -52,7 +52,7 @@ def definitions(module: str, name: str) -> set[str]:
 
 
 def _names(module: str) -> tuple[dict[str, ast.stmt], dict[str, tuple[str, str]]]:
-    """What a module defines, and what it takes from other experiments."""
+    """The definitions of a module, and the names it takes from other experiments."""
     own: dict[str, ast.stmt] = {}
     others: dict[str, tuple[str, str]] = {}
     for node in ast.parse(_source(module)).body:
@@ -79,7 +79,7 @@ def reachable(modules: frozenset[str]) -> frozenset[str]:
 
 @functools.cache
 def imported(module: str) -> frozenset[str]:
-    """The modules of this library that a module imports, also lazily."""
+    """The modules of this library that a module imports, including lazy imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(_source(module))):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -91,12 +91,12 @@ def imported(module: str) -> frozenset[str]:
 
 @functools.cache
 def module_code(module: str) -> str:
-    """What a module does."""
+    """The code of a module, as text."""
     return _plain_code(ast.parse(_source(module)))
 
 
 def _files(module: str) -> list[Path]:
-    """The file of a module of this library; of what is no module there is none."""
+    """The file of a module of this library; none if the name is not a module."""
     path = ROOT.joinpath(*module.split(".")[1:])
     return [file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()]
 

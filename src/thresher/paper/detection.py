@@ -41,20 +41,20 @@ ABOUT = (
 
 
 def auroc(problem: Problem, values: Floats) -> float:
-    """How well low values tell the corrupted points: 0.5 is guessing, 1 is perfect."""
+    """How well low values find the corrupted points: 0.5 is guessing, 1 is perfect."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(problem.bad, -values))
 
 
 def quietly(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """The result of a call whose warnings (twins, above all) belong to the protocol."""
+    """Call a function without its warnings, which the protocol expects (about twins, above all)."""
     with warnings.catch_warnings(action="ignore", category=ThresherWarning):
         return call(*arguments, **options)
 
 
 def cells(task: str, scope: Scope) -> list[Cell]:
-    """All methods on all sets, but retraining on the tabular ones alone."""
+    """All methods on all sets, except for retraining, which is only for the tabular ones."""
     nearest = ("tknn", "knn", *(["knn k=11"] if task == "noisy" else []))
     sampled: Any = {"random": True, "options": (("subsets", scope.subsets),)}
     return [
@@ -81,7 +81,7 @@ def ablation_cells(method: str, steps: tuple[float, ...], scope: Scope) -> list[
 
 
 def run(cell: Cell, data: DataSet) -> Outcome:
-    """Draw, value, and see what low values find."""
+    """Draw a problem, value its points, and see how many corrupted ones low values find."""
     problem = draw_problem(data, cell.task, cell.protocol, cell.draw)
     subsets = dict(cell.options).get("subsets")
     sampled = {"evaluations": subsets, "seed": cell.draw, "mean": True}
@@ -104,7 +104,7 @@ def uses(cell: Cell) -> tuple[Callable[..., Any], ...]:
 
 
 def printed(cell: Cell, _measure: str) -> Figure | None:
-    """The paper's figure for a cell, read right."""
+    """The paper's figure for a cell, from the right column."""
     if cell.step is not None and cell.method == "knn":
         return read_k(cell.task, cell.set, cell.step)
     if cell.step is not None:

@@ -1,10 +1,10 @@
 """Draws: training points with a tenth of them corrupted, and a validation set; two protocols.
 
-`paper`: as the printed figures were made. The rarer class is drawn again and again until both are
-equally many, and only then rows are split, so that validation rows have twins among the training
-rows. Where a set carries the authors' own draw, that draw. `clean`: equal rows are dropped, then
-rows are split, as many of each class as there are without repetition. In both, columns are scaled
-by the training rows, corrupted ones included.
+`paper`: as the printed figures were made. Rows of the rarer class are repeated at random until both
+classes are equally large. Only then are rows split, so validation rows have twins among the
+training rows. If a set has the authors' own draw, that draw is used. `clean`: equal rows are
+dropped, and then rows are split, with equally many of each class and no repetition. In both
+protocols, columns are scaled by the training rows, including corrupted ones.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Problem:
 
 
 def draw_problem(data: DataSet, task: str, protocol: str, number: int) -> Problem:
-    """The problem with this number; the same number gives the same problem.
+    """Draw the problem with this number; the same number gives the same problem.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def draw_problem(data: DataSet, task: str, protocol: str, number: int) -> Proble
 
 
 def split(data: DataSet, protocol: str, number: int, points: int = POINTS) -> Problem:
-    """Training and validation rows, unscaled, nothing corrupted yet."""
+    """Training and validation rows, before scaling and corruption."""
     if data.validation is not None:
         return _split_embedded(data, twins=protocol == "paper")
     if protocol == "paper" and data.replay is not None and points == POINTS:
@@ -115,7 +115,7 @@ def split(data: DataSet, protocol: str, number: int, points: int = POINTS) -> Pr
 
 
 def corrupt(raw: Problem, task: str, seed: int) -> Problem:
-    """A random tenth of the points corrupted."""
+    """Corrupt a random tenth of the points."""
     if task == "mislabel":
         y, bad = flip_labels(raw.y, fraction=CORRUPTED, seed=seed, classes=raw.classes)
         return replace(raw, y=y, bad=bad)
@@ -126,7 +126,7 @@ def corrupt(raw: Problem, task: str, seed: int) -> Problem:
 
 
 def replay_corruption(raw: Problem, task: str, noise: Floats) -> Problem:
-    """The authors' corruption: of the first points, with their noise."""
+    """Apply the authors' corruption: of the first points, with their noise."""
     X, y, bad = raw.X.copy(), raw.y.copy(), raw.bad.copy()
     first = slice(0, len(noise))
     if task == "mislabel":
@@ -138,7 +138,7 @@ def replay_corruption(raw: Problem, task: str, noise: Floats) -> Problem:
 
 
 def scale(data: DataSet, raw: Problem) -> Problem:
-    """Columns with mean 0 and, but for embeddings, deviation 1 over the training rows."""
+    """Scale columns to mean 0 and, except for embeddings, deviation 1 over the training rows."""
     mean = raw.X.mean(axis=0)
     spread = raw.X.std(axis=0) if data.validation is None else np.ones_like(mean)
     spread = np.where(spread > 0, spread, 1)
@@ -147,7 +147,7 @@ def scale(data: DataSet, raw: Problem) -> Problem:
 
 @functools.lru_cache(maxsize=2)
 def _split_embedded(data: DataSet, *, twins: bool) -> Problem:
-    """All points, or all that are no validation rows as well, as leading components."""
+    """Leading components of all points, or of those that are not also validation rows."""
     assert data.validation is not None  # noqa: S101
     X_val, y_val = data.validation
     known = set() if twins else {row.tobytes() for row in X_val}
@@ -175,5 +175,5 @@ def _distinct(
 
 
 def _halves(y: Integers, rows: Integers, each: int, rng: np.random.Generator) -> Integers:
-    """So many rows of each class, mixed."""
+    """Take `each` rows of each class, and shuffle them."""
     return rng.permutation(np.concatenate([rows[y[rows] == label][:each] for label in (0, 1)]))

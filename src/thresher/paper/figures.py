@@ -1,4 +1,4 @@
-"""Figures: curves over an axis, one panel a data set; or dots, ours beside the paper's."""
+"""Figures: curves over an axis with a panel for each data set, or dots, ours beside the paper's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOGARITHMIC = {"N", "epsilon"}
 
 
 def draw_figures(experiment: Experiment, records: Sequence[Record]) -> dict[str, Any]:
-    """A figure for each task, named; the first measure of a cell is what is drawn."""
+    """Draw a figure for each task, with its name; it shows the first measure of each cell."""
     require("matplotlib", purpose="a figure", extra="plot")
     drawn = [record for record in records if record.ours is not None]
     tasks, found = _kinds(drawn, "task"), {}
@@ -45,14 +45,14 @@ def save_figure(figure: Any, folder: Path, name: str) -> None:
 
 
 def _kinds(records: Sequence[Record], field: str) -> list[str]:
-    """What the records have in a field, each once, in order."""
+    """The distinct entries of a field of the records, in order."""
     return list(dict.fromkeys(getattr(record, field) for record in records))
 
 
 def _panels(experiment: Experiment, task: str, records: list[Record]) -> Any:
-    """One panel a set; a color for each curve, dashed for the paper's, pale for `clean`.
+    """Draw a panel for each set; curves are dashed for the paper's, and pale for `clean`.
 
-    What has no step, such as values that spend nothing, is a dotted line across.
+    A figure without a step, such as values that spend nothing, is a dotted line across.
     """
     from matplotlib.figure import Figure
 
@@ -82,7 +82,7 @@ def _panels(experiment: Experiment, task: str, records: list[Record]) -> Any:
 
 
 def _legend(figure: Any, axes: Any, columns: int) -> None:
-    """One for all panels, below them."""
+    """Draw one legend below all panels."""
     named: dict[str, Any] = {}
     for ax in axes:
         named |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
@@ -91,7 +91,7 @@ def _legend(figure: Any, axes: Any, columns: int) -> None:
 
 
 def _curves(records: list[Record]) -> list[tuple[str, str]]:
-    """Pairs of method and measure to draw: AUROC alone where there is one."""
+    """Pairs of method and measure to draw: only AUROC if there is one."""
     pairs = list(dict.fromkeys((record.method, record.measure) for record in records))
     measured = [pair for pair in pairs if pair[1] == "AUROC"]
     return measured or [pair for pair in pairs if pair[1] not in {"tknn / knn", "nobody near"}]
@@ -130,7 +130,7 @@ def _across(ax: Any, records: list[Record]) -> None:
 
 
 def _dots(task: str, records: list[Record]) -> Any:
-    """AUROC of every method on every set: ours as dots, the paper's as crosses."""
+    """Draw the AUROC of every method on every set: ours as dots, the paper's as crosses."""
     from matplotlib.figure import Figure
 
     records = [record for record in records if record.measure == "AUROC"]

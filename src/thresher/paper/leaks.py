@@ -1,4 +1,4 @@
-"""What values give away: who is in the data, and whether one neighbor is."""
+"""What values reveal: who is in the data, and whether one neighbor is."""
 
 from __future__ import annotations
 

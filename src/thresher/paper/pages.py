@@ -1,4 +1,4 @@
-"""Tables and pages to read: a Markdown file an experiment, an HTML page for a whole folder."""
+"""Tables and pages: a Markdown file for each experiment, and an HTML page for a whole folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WIDE = 6  # more columns than this, and ours, the paper's and the difference get
 def write_tables(
     path: Path, experiment: Experiment, records: Sequence[Record], about: Mapping[str, Any]
 ) -> None:
-    """The tables of an experiment as Markdown."""
+    """Write the tables of an experiment as Markdown."""
     parts = [f"# {experiment.title}", f"In the paper: {experiment.place}.", experiment.about]
     parts += [how(about), LEGEND, *(f"![{name}]({name}.svg)" for name in about["figures"])]
     parts += [f"Missing: {name} ({why})." for name, why in about["missing"].items()]
@@ -39,7 +39,7 @@ def write_tables(
 
 
 def how(about: Mapping[str, Any]) -> str:
-    """The settings in a few sentences."""
+    """Describe the settings in a few sentences."""
     models = f", {about['subsets']} trained models a valuation" if about["subsets"] else ""
     lines = [
         "A QUICK RUN: fewer draws, sets, steps and models than the paper's." * about["quick"],
@@ -74,7 +74,7 @@ def _origins(sources: Mapping[str, str]) -> str:
 
 
 def write_page(folder: Path, experiments: Mapping[str, Experiment]) -> None:
-    """index.html: every experiment of which the folder has a table."""
+    """Write index.html, with every experiment whose table is in the folder."""
     require("jinja2", purpose="the page of results", extra="report")
     from jinja2 import Environment
 
@@ -113,7 +113,7 @@ def _part(folder: Path, experiment: Experiment) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Grid:
-    """One table: a title, a header, rows of text."""
+    """A table: a title, a header, and rows of text."""
 
     title: str
     header: tuple[str, ...]
@@ -126,7 +126,7 @@ class Grid:
 
 
 def make_grids(experiment: Experiment, records: Iterable[Record]) -> list[Grid]:
-    """One table for each task, measure and protocol; what is missing is a row that says so."""
+    """Make a table for each task, measure and protocol; a missing set gets a row that says so."""
     parts: dict[tuple[str, str, str], list[Record]] = {}
     absent: dict[tuple[str, str], dict[str, None]] = {}
     for record in records:
@@ -145,7 +145,7 @@ def make_grids(experiment: Experiment, records: Iterable[Record]) -> list[Grid]:
 
 
 def write_records(path: Path, records: Sequence[Record], about: dict[str, object]) -> None:
-    """All records as Parquet, with the settings in its metadata."""
+    """Write all records as Parquet, with the settings in its metadata."""
     names = [each.name for each in fields(Record)]
     columns = {name: [getattr(record, name) for record in records] for name in names}
     write_table(path, columns, about)
@@ -181,7 +181,7 @@ def _grid(
 
 
 class _Texts(NamedTuple):
-    """What is said of one figure; a deviation and a comparison only where there are any."""
+    """The texts about one figure, with a deviation and a comparison if there are any."""
 
     ours: str = "-"
     spread: str = ""
@@ -207,7 +207,7 @@ Lines = list[tuple[tuple[str, ...], list[str]]]  # the left end of each line, an
 
 
 def _line(row: tuple[str, ...], cells: list[_Texts]) -> Lines:
-    """Ours (the paper's, the difference) in one entry."""
+    """Our figure, and in parentheses the paper's and the difference, in one entry."""
     return [(row, [
         cell.ours
         + (f" ± {cell.spread}" if cell.spread else "")
@@ -217,7 +217,7 @@ def _line(row: tuple[str, ...], cells: list[_Texts]) -> Lines:
 
 
 def _stack(row: tuple[str, ...], cells: list[_Texts]) -> Lines:
-    """Ours, the paper's and the difference in lines of their own, where there are any."""
+    """Ours, the paper's and the difference on separate lines, if there are any."""
     ours, spreads, paper, differences = (list(texts) for texts in zip(*cells, strict=True))
     blank = ("",) * len(row)
     lines = [((*row, "ours"), ours)]

@@ -1,6 +1,6 @@
 """The figures that the paper prints, and how to read them.
 
-`printed.csv` holds every figure of its result tables as printed, but for one obvious misprint
+`printed.csv` holds every figure of its result tables as printed, except for one obvious misprint
 (MNIST, epsilon 0.5, DP-KNN: "0495" is 0.495). Thresholds are given as our radius, 1 + tau.
 """
 
@@ -17,7 +17,7 @@ Figure = tuple[float, float | None]
 
 @functools.cache
 def figures() -> dict[tuple[str, str, str, float | None], Figure]:
-    """Figure and deviation (None where none is printed) by table, set, method and step."""
+    """The printed figures and deviations (None if not printed) by table, set, method and step."""
     text = resources.files("thresher.paper").joinpath("printed.csv").read_text("utf-8")
     _, *rows = csv.reader(text.splitlines())
     return {
@@ -40,18 +40,18 @@ def lookup(table: str, name: str, method: str, step: float | None = None) -> Fig
 
 
 def read_k(task: str, name: str, k: float) -> Figure | None:
-    """The figure of KNN-Shapley for k.
+    """The printed figure of KNN-Shapley for k.
 
-    The columns of both ablation tables over K are printed in reverse: the one headed 16 - k is k's.
+    The columns of both ablation tables over K are printed in reverse: the header 16 - k means k.
     """
     return lookup(f"k-{task}", name, "knn", 16 - k)
 
 
 def read_noisy_knn(name: str, k: int) -> Figure | None:
-    """The figure of KNN-Shapley in the table of noisy-feature detection.
+    """The printed figure of KNN-Shapley for this k, for points with noisy features.
 
-    On the tabular sets that column shows k = 11, not 5, with Phoneme and CPU swapped; k = 5 is in
-    the ablation table. For the image and text sets there is nothing to tell its k by.
+    On the tabular sets, its table shows k = 11, not 5, with Phoneme and CPU swapped; k = 5 is in
+    the ablation table. For the image and text sets, nothing shows which k was used.
     """
     if name in EMBEDDED:
         return lookup("noisy", name, "knn") if k == 5 else None

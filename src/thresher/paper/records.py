@@ -56,7 +56,7 @@ def make_records(
     experiment: Experiment, done: Iterable[tuple[Cell, Outcome]],
     missing: Iterable[tuple[Cell, str]] = (),
 ) -> list[Record]:  # fmt: skip
-    """The records of an experiment, in the order of its cells."""
+    """Make the records of an experiment, in the order of its cells."""
     groups: dict[Cell, list[Outcome]] = {}
     for cell, outcome in done:
         groups.setdefault(replace(cell, draw=0), []).append(outcome)
@@ -89,7 +89,7 @@ def _of(experiment: Experiment, cell: Cell, outcomes: list[Outcome]) -> Iterator
 
 
 def _error(cell: Cell, spread: float | None, runs: int, theirs: float | None) -> float | None:
-    """The standard error of the difference; None where runs are too few to tell it."""
+    """The standard error of the difference; None if there are too few runs to estimate it."""
     if cell.fixed:
         return 0.0
     if spread is None or runs < FEWEST:

@@ -66,7 +66,7 @@ def reproduce(
     runs: int | None = None, subsets: int | None = None, quick: bool = False,
     progress: bool = False,
 ) -> list[Reproduction]:  # fmt: skip
-    """Tables and figures of the paper, computed again and written to a folder.
+    """Compute tables and figures of the paper again, and write them to a folder.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def reproduce(
 
 
 class _Done(NamedTuple):
-    """A cell with its outcome, or with the reason why there is none."""
+    """A computed cell with its outcome, or with the reason why there is none."""
 
     cell: Cell
     outcome: Outcome
@@ -132,7 +132,7 @@ class _Done(NamedTuple):
 def _computed(
     experiment: Experiment, cell: Cell, shelf: Shelf, store: Store, advance: Advance | None
 ) -> _Done:
-    """One cell, from the store if it is there."""
+    """Compute one cell, or take it from the store."""
     if advance is not None:
         advance(1)
     try:
@@ -161,7 +161,7 @@ def _summary(
 
 
 def _settings(made: Sequence[_Done], scope: Scope, shelf: Shelf) -> dict[str, Any]:
-    """How the figures were made: all that a reader needs to make them again."""
+    """How the figures were made: everything that a reader needs to repeat them."""
     drawn = {each.cell.set for each in made}
     used = {name: shelf.get(name) for name in scope.sets if name in drawn}
     points: dict[str, dict[str, int]] = {}
@@ -199,7 +199,7 @@ def _write(folder: Path, experiment: Experiment, done: Reproduction) -> None:
 
 
 def _check_used(cells: Sequence[Cell], *, sets: Any, protocols: Any, subsets: int | None) -> None:
-    """Refuse what no cell of the chosen experiments depends on."""
+    """Raise if an argument has no effect on the chosen experiments."""
     drawn = any(cell.set in SETS for cell in cells)
     trained = any("subsets" in dict(cell.options) for cell in cells)
     for name, given, used, what in (

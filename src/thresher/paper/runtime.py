@@ -1,4 +1,4 @@
-"""Seconds of TKNN-Shapley and KNN-Shapley over the number of points."""
+"""Run times of TKNN-Shapley and KNN-Shapley over the number of points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VALIDATION = 100
 
 
 def cells(scope: Scope) -> list[Cell]:
-    """Both dimensions, all sizes; seconds of another machine are not taken over."""
+    """Cells for both dimensions and all sizes; run times of another machine are not reused."""
     here = (("machine", machine()), ("threads", thread_count()))
     return [
         Cell("runtime", f"d={d}", "made up", "seconds", size, draw, options=here)
@@ -35,7 +35,7 @@ def cells(scope: Scope) -> list[Cell]:
 
 
 def run(cell: Cell, _data: object) -> Outcome:
-    """Both methods on the same rows: standard normal, labeled by the sign of x1 + x2."""
+    """Time both methods on the same rows: standard normal, labeled by the sign of x1 + x2."""
     d, rng = int(cell.set.removeprefix("d=")), np.random.default_rng(cell.draw)
     X, V = (rng.standard_normal((n, d)) for n in (int(cell.step), VALIDATION))
     data = X, X[:, :2].sum(axis=1) > 0, V, V[:, :2].sum(axis=1) > 0
@@ -52,7 +52,7 @@ def run(cell: Cell, _data: object) -> Outcome:
 
 @functools.cache
 def machine() -> str:
-    """The processor and its cores."""
+    """The name of the processor and its number of cores."""
     cpus = Path("/proc/cpuinfo")
     lines = cpus.read_text().splitlines() if cpus.is_file() else []
     named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

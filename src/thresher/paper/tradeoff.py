@@ -1,4 +1,4 @@
-"""What a privacy budget buys: private values against the truth and against exact values."""
+"""What a privacy budget buys: private values compared with the truth and with exact values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ABOUT = (
 
 
 def cells(scope: Scope) -> list[Cell]:
-    """Private values for each epsilon, free ones once."""
+    """Cells for private values at each epsilon, and for free ones once."""
     steps = EPSILONS[-1:] if scope.quick else EPSILONS
     settings = [(method, step) for step in steps for method in PRIVATE]
     return [
@@ -59,7 +59,7 @@ def cells(scope: Scope) -> list[Cell]:
 
 
 def run(cell: Cell, data: DataSet) -> Outcome:
-    """Draw, value privately, compare."""
+    """Draw a problem, value it privately, and compare."""
     problem = draw_problem(data, cell.task, cell.protocol, cell.draw)
     function, options = METHODS[cell.method]
     if cell.method in PRIVATE:
@@ -75,7 +75,7 @@ def run(cell: Cell, data: DataSet) -> Outcome:
 
 
 def agreement(values: Floats, exact: Floats) -> Outcome:
-    """Rank correlation and relative error, as they are and after the best single factor.
+    """The rank correlation, and the relative error before and after the best rescaling.
 
     Values that are all equal agree with nothing.
 

@@ -1,1 +1,1 @@
-"""From values of owners to whole cents: `shares` divides, `statement` is what owners are told."""
+"""From values of owners to whole cents: `shares` divides, and `statement` says who is paid what."""

@@ -1,13 +1,14 @@
-"""The game among owners where nothing is known of the others but totals and their number.
+"""The game among owners if only the totals and the number of the other owners are known.
 
-Exact values need the counts of every owner. A private table has totals only. Here the others are
-taken to be alike: K owners with the same number of near points, mu, and the same share r' of them
-that carry the label. With n near points, a share r of them with the label, and x = n / mu, an owner
-adds n (r - r') / (n + j mu) to j > 0 others and r - 1/C to nobody, so that its Shapley value is
+Exact values need the counts of every owner, but a private table has only totals. This module
+assumes that the others are alike: K owners with the same number of near points, mu, and the same
+share r' of them that carry the label. With n near points, a share r of them with the label, and
+x = n / mu, an owner adds n (r - r') / (n + j mu) to j > 0 others and r - 1/C to nobody, so that its
+Shapley value is
 
     ((r - 1/C) + (r - r') sum_{j=1..K} x / (x + j)) / (K + 1),   the sum = x (psi(x+K+1) - psi(x+1))
 
-It is exact if the others are alike. Where they are not, it is wrong, and owners no longer add up.
+It is exact if the others are alike. If they are not, it is wrong, and values no longer add up.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from thresher.array_types import Floats
 def alike_values(
     near: Floats, same: Floats, table: tuple[Floats, Floats], others: float, classes: int
 ) -> Floats:
-    """What each owner is worth, added up over validation points.
+    """The value of each owner, added up over validation points.
 
     Parameters
     ----------
     near, same
-        Of each owner (rows) and validation point (columns): its near points, and those of them
-        that carry the label.
+        For each owner (rows) and validation point (columns), the number of near points, and how
+        many of them carry the label.
     table
-        The same of all owners together, and their near points that lack the label; estimates.
+        For all owners together, estimates of how many near points carry the label and how many do
+        not.
     others
         How many other owners there are.
     classes

@@ -1,4 +1,4 @@
-"""payout: a pot in whole cents, shared out by the values of owners."""
+"""`payout`: divide a pot in whole cents by the values of owners."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def payout(
     values: Any, *, pot: int, floor: int = 0, minimum: int = 0, cap: int | None = None,
     flooring: str = "owner", rows: Any = None, within: float = 0.0,
 ) -> Payout:  # fmt: skip
-    """Whole cents for each owner, in proportion to values; they add up to the pot.
+    """Divide a pot in proportion to owners' values, in whole cents that add up to the pot.
 
     Use it for exact values only: pay that is scaled to add up to a pot reveals everybody's total to
     anyone who knows one value. For private values, use `private_payout`.
@@ -45,7 +45,7 @@ def payout(
         gets only the floor. "point" counts negative points as 0, so that splitting good rows from
         poor ones gains nothing; it needs a `Valuation` of points.
     rows
-        The rows of a `Valuation`'s points, as numbers on one scale. The statement then tells the
+        The rows of a `Valuation`'s points, as numbers on one scale. Then the statement shows the
         operator which owners have rows in common.
     within
         The Euclidean distance up to which such rows count as close; it needs `rows`.
@@ -78,7 +78,7 @@ def payout(
     shared: tuple[SharedRows, ...] = ()
     if rows is not None:
         if type(values) is not Valuation:
-            raise InputError("rows needs a Valuation of points, which says whose each row is")
+            raise InputError("rows needs a Valuation of points, which says who owns each row")
         shared = shared_rows(rows, values.owners, radius=within)
     elif check_number("within", within, least=0):
         raise InputError(f"within={within!r} needs the rows of the points: pass rows= too")
@@ -98,7 +98,7 @@ def _cents(name: str, value: object) -> int:
 
 
 def _by_owner(values: Any, flooring: str) -> tuple[dict[Hashable, float], dict[str, Any]]:
-    """The value of each owner, and for the record where it comes from."""
+    """The value of each owner and, for the record, where it comes from."""
     by_point = check_choice("flooring", flooring, ("owner", "point")) == "point"
     if isinstance(values, Valuation):
         rule = "owners" if isinstance(values, OwnerValuation) else "points"
@@ -117,7 +117,7 @@ def _by_owner(values: Any, flooring: str) -> tuple[dict[Hashable, float], dict[s
     if by_point:
         raise InputError("flooring='point' needs a Valuation of points, got values of owners")
     if hasattr(values, "price_list"):
-        raise InputError("values must be exact: pay a private release by private_payout")
+        raise InputError("values must be exact: pay a private release with private_payout")
     if not isinstance(values, Mapping):
         raise InputError(
             "values must be an OwnerValuation, a Valuation with owners, or a mapping from owners "

@@ -1,6 +1,6 @@
-"""private_payout: what can be paid from a private release without giving away what it protects.
+"""`private_payout`: pay based on a private release, without revealing what it protects.
 
-Pay that is scaled to add up to a pot tells the exact total to whoever knows one value. So here
+Pay that is scaled to add up to a pot reveals the exact total to anyone who knows one value. So here
 
     rate  = pot / total,   total = sum over the table of (estimated count x price)
 
@@ -40,7 +40,7 @@ CLEAR = 3.0  # standard deviations that the predicted total has to be above zero
 
 @dataclass(frozen=True)
 class OwnerLine:
-    """What one owner is told, which nobody else may see."""
+    """What one owner learns about their pay, which nobody else may see."""
 
     owner: Hashable  # whose line it is
     # cents, later: what is paid now, and what may follow after a later release
@@ -68,19 +68,19 @@ class PrivatePayout:
         owners with negative values are as rare as the public rows suggest. For the basis "gains" it
         is an upper bound.
     ceiling
-        Public: the most that all pay may come to in cents, apart from noise, whoever owns the wrong
-        labels. For the basis "gains" it is the pot.
+        Public: the most that all pay may come to in cents, apart from noise, no matter who owns the
+        wrong labels. For the basis "gains", it is the pot.
     paid_low, paid_high
-        Public: as far as the release tells, the total pay is between these amounts, in cents. The
-        low end is right if no owner has a negative value, the high end if wrong labels belong to
-        owners who have no others. Both leave room for two standard deviations of the noise, which
-        in about one release of twenty is not enough.
+        Public: as far as the release shows, the total pay is between these amounts, in cents. The
+        low end is right if no owner has a negative value, and the high end if wrong labels belong
+        to owners who have only wrong labels. Both leave room for two standard deviations of the
+        noise, which is not enough in about one release in twenty.
     pay, basis, players
         As in `private_payout`.
     record
         The record of the release.
     lines
-        One for each owner, in order of first appearance: private.
+        Private: one line for each owner, in order of first appearance.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class PrivatePayout:
 
     @property
     def reserve(self) -> int:
-        """What is left of the pot, negative if pay exceeds it: for the operator alone.
+        """What is left of the pot, or negative if pay exceeds it: for the operator alone.
 
         It is exact, so anyone who knows it and the pay of all owners but one can compute that one.
         """
@@ -157,7 +157,7 @@ class PrivatePayout:
 
 
 def line_of(line: OwnerLine) -> dict[str, Any]:
-    """A line as JSON holds it."""
+    """The line as a document for JSON."""
     return {
         name: None if isinstance(entry, float) and math.isnan(entry) else entry
         for name, entry in asdict(line).items()
@@ -168,24 +168,24 @@ def private_payout(
     release: Any, *, pot: int, pay: str = "estimate", basis: str = "gains",
     players: str = "points",
 ) -> PrivatePayout:  # fmt: skip
-    """Pay by a private release of owners: a public rate, a line for each owner, and a reserve.
+    """Pay owners based on a private release: a public rate, a line for each owner, and a reserve.
 
     Parameters
     ----------
     release
-        A `Release` by the mechanism "table", with owners.
+        A `Release` with owners, made with the mechanism "table".
     pot
-        As in `payout`, but a target: all pay together comes close to it, and a reserve takes the
-        difference.
+        As in `payout`, but only a target: all pay together comes close to it, and a reserve takes
+        the difference.
     pay
         "estimate" pays the estimated value. "lower" pays the lower end of its interval now; the
         rest may follow after a later release.
     basis
         What the rate divides the pot by. "gains" is what the release predicts for correct labels
-        alone. Then pay stays below the pot, apart from noise, whoever owns the wrong labels, and
-        the reserve is large. "total" subtracts what wrong labels cost. Then pay comes close to the
-        pot if few owners have negative values. Otherwise it exceeds the pot, because those owners
-        do not pay in. All pay may come to `ceiling`, so have that much available.
+        alone. Then pay stays below the pot, apart from noise, no matter who owns the wrong labels,
+        and the reserve is large. "total" subtracts what wrong labels cost. Then pay comes close to
+        the pot if few owners have negative values. Otherwise it exceeds the pot, because those
+        owners do not pay in. All pay may come to `ceiling`, so have that much available.
     players
         "points" pays the sum of an owner's points. "owners" pays by the game among owners, and
         assumes that all other owners are alike. It is an approximation; see docs/payouts.md. It
@@ -247,7 +247,7 @@ def private_payout(
 
 
 def _least(release: Any, design: TableDesign, pay: str) -> float:
-    """The least that owners together are paid for, apart from noise that is larger than usual."""
+    """The least total value that owners are paid for, unless noise is larger than usual."""
     if pay == "lower":
         return 0.0
     worth = design.setting.entry_prices(release.price_list) * design.kept_shares()
@@ -261,7 +261,7 @@ def _deviation(mean: float, draws: Floats) -> float:
 
 
 def _spreads(draws: Floats, values: Floats) -> Floats:
-    """The root mean square of what draws are off, of each owner: no bit of it depends on others."""
+    """The root mean square error of each owner's draws; no bit of it depends on others."""
     squares = ((draws - values) ** 2).T.tolist()
     return np.array([math.sqrt(math.fsum(own) / len(own)) for own in squares])
 
@@ -269,10 +269,10 @@ def _spreads(draws: Floats, values: Floats) -> Floats:
 def predicted_totals(
     release: Any, design: TableDesign, basis: str = "gains"
 ) -> tuple[float, Floats]:
-    """The total of what owners are paid for, as the release predicts it, and draws of it.
+    """The total value that owners are paid for, as the release predicts it, and draws of it.
 
-    Counts times prices, with the share of each count that clipping is expected to leave; and more
-    by what owners with a negative value, who are paid nothing, would have taken away.
+    It is counts times prices times the share of each count that clipping is expected to leave.
+    Owners with a negative value are paid nothing, so what they would have taken away is added.
     """
     setting = design.setting
     if check_choice("basis", basis, ("total", "gains")) == "gains":
@@ -285,7 +285,7 @@ def predicted_totals(
 
 
 def _without_negative(design: TableDesign, prices: Floats) -> float:
-    """The positive values of made-up owners, drawn from the public rows, over all their values."""
+    """The sum of made-up owners' positive values, divided by the sum of all their values."""
     size = design.setting.points_per_owner
     if design.public is None or size is None:
         return 1.0
@@ -296,7 +296,7 @@ def _without_negative(design: TableDesign, prices: Floats) -> float:
 
 
 def _checked(release: Any) -> tuple[TableDesign, tuple[Hashable, ...]]:
-    """The design and the owners of a release that can be paid by."""
+    """The design and the owners of a release; raise if it cannot be paid by."""
     if not isinstance(release, Release | SeededRelease):
         raise InputError(f"release must be a Release, got {type(release).__name__}")
     design, owners = release._design, release._owners
@@ -309,7 +309,7 @@ def _checked(release: Any) -> tuple[TableDesign, tuple[Hashable, ...]]:
         )
     if not isinstance(design, TableDesign):
         raise InputError(
-            f"release must be by mechanism='table', got {release.record['mechanism']!r}"
+            f"release must be made with mechanism='table', got {release.record['mechanism']!r}"
         )
     return design, owners
 
@@ -318,7 +318,7 @@ def paid_values(
     release: Any, design: TableDesign, owners: tuple[Hashable, ...], names: list[Hashable],
     players: str = "points",
 ) -> tuple[Floats, Floats, Floats]:  # fmt: skip
-    """Of each owner: what is paid of its value, the same by each drawn list, and the share kept.
+    """For each owner, the value that is paid, the same for each drawn list, and the share kept.
 
     Sums run over an owner's own points in their order, so that no bit of them depends on others.
     """
@@ -340,15 +340,15 @@ def paid_values(
 
 
 def _game_values(release: Any, design: TableDesign, rows: Mapping[Hashable, list[int]]) -> Floats:
-    """The values of owners in the game among them, by the release and by each draw."""
+    """The values in the game among owners, for the release and for each draw."""
     setting, contributions = design.setting, release._contributions
     plain = type(setting.side) is BallSide and setting.side.kernel is None
     known = design.public is not None and setting.points_per_owner is not None
     if not (plain and known and setting.semivalue == "shapley"):
         raise InputError(
             "players='owners' needs a release of classes within a radius (no kernel, forest or "
-            "regression), with points_per_owner, a prior and Shapley values; players='points' pays "
-            "by any release of owners"
+            "regression), with points_per_owner, a prior and Shapley values; players='points' "
+            "works with any release of owners"
         )
     codes = np.empty(len(contributions.points), np.int32)
     for code, some in enumerate(rows.values()):

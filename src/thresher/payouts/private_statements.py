@@ -1,8 +1,8 @@
-"""Statements of a private payout as files: one for everybody, one for each owner, the operator's.
+"""Statements of a private payout as files: for everybody, for each owner, for the operator.
 
-What an owner is handed must follow from the release and from that owner's own points alone, the
-name of the file included: a number in order would tell how many others there are. So it is a hash
-of the owner's name.
+An owner's file must follow from the release and that owner's own points alone, including the name
+of the file. Numbers in order would show how many owners there are, so the name is a hash of the
+owner's name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PUBLIC, OPERATOR, PAGE, OWNERS = "public.json", "operator.json", "operator.html"
 
 
 def file_name(owner: Hashable) -> str:
-    """The name of an owner's file, which tells nothing of others.
+    """The name of an owner's file, which reveals nothing about others.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def operator_page(paid: PrivatePayout, shared: tuple[SharedRows, ...] = ()) -> S
         tables.append(shared_table(shared, paid.cents))
     lead = (
         f"{money(about['paid'])} of {money(paid.pot)} go to {count_of(len(lines), 'owner')}; the "
-        f"reserve takes {money(paid.reserve)}. Nothing was scaled."
+        f"reserve takes {money(paid.reserve)}. Pay was not scaled to fit the pot."
     )
     cautions = (
         "This page is for the operator alone: the reserve and the pay of others are exact.",
@@ -108,7 +108,7 @@ def write_statements(
     paid: PrivatePayout, folder: str | Path, shared: tuple[SharedRows, ...] = (), *,
     page: bool = True,
 ) -> Path:  # fmt: skip
-    """Write all statements to a new folder, which others may not read: whole or not at all."""
+    """Write all statements, or none, to a new folder that other users cannot read."""
     with writing(folder):
         target = resolved(Path(folder))
         if target.exists():

@@ -36,7 +36,7 @@ class SharedRows:
 
 
 def shared_table(shared: Sequence[SharedRows], cents: Mapping[Any, int]) -> Table:
-    """The table of a page: rows in common, and what both owners are paid."""
+    """A table for a page: rows in common, and what both owners are paid."""
     rows = [
         (brief(each.owner), brief(each.other), str(each.exact), str(each.near),
          money(cents.get(each.owner, 0)), money(cents.get(each.other, 0)))
@@ -52,7 +52,7 @@ def shared_rows(X: Any, owners: Any, *, radius: float = 0.0) -> tuple[SharedRows
     Parameters
     ----------
     X
-        The rows of all owners, as numbers of one scale.
+        The rows of all owners, as numbers on one scale.
     owners
         The owner of each row.
     radius
@@ -85,7 +85,7 @@ def shared_rows(X: Any, owners: Any, *, radius: float = 0.0) -> tuple[SharedRows
 
 
 def _met(owned: OwnedPoints, ball: Ball, game: OwnerAgreement, codes: Any) -> Integers:
-    """How many rows of each owner (row) have a near row of each other (column)."""
+    """How many rows of each owner (row) are near a row of each other owner (column)."""
     found = np.zeros((game.owners, game.owners), np.int64)
 
     def see(columns: slice, sums: Integers) -> None:

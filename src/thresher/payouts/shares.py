@@ -1,9 +1,9 @@
-"""A pot in whole cents, by weights: exact arithmetic, so that anybody can compute it again.
+"""Divide a pot in whole cents by weights, in exact arithmetic that anybody can repeat.
 
 An owner is paid min(cap, max(floor, rate x weight)) with the one rate at which all pay adds up to
-the pot. That is a fraction of cents. Largest remainders make it whole: everybody gets the whole
-cents below, and the cents that are left go to the largest fractions; equal fractions go by order of
-the owners. Weights are integers: floats times a power of two, with nothing lost.
+the pot. These amounts have fractions of cents. Rounding is by largest remainder: everybody gets the
+whole cents, and the cents that are left go to the largest fractions. Equal fractions follow the
+order of the owners. Weights are integers: floats times a power of two, without loss.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from thresher.errors import InputError, either, option
 
 
 def money(cents: float) -> str:
-    """Cents as a person reads them.
+    """An amount in cents as text for people.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def money(cents: float) -> str:
 
 
 def in_cents(name: str) -> str:
-    """An amount as messages name it: the command says that it is in cents."""
+    """The name of an amount in messages; the command's option says that it is in cents."""
     return either(name, option(f"{name}_cents"))
 
 
@@ -45,7 +45,7 @@ class Terms:
     cap: int | None = None
 
     def check(self, owners: int) -> None:
-        """Raise unless so many owners can be paid like that."""
+        """Raise unless this many owners can be paid like that."""
         pot, floor, minimum, cap = map(in_cents, ("pot", "floor", "minimum", "cap"))
         if self.floor * owners > self.pot:
             raise InputError(
@@ -64,7 +64,7 @@ class Terms:
 
 
 def integer_weights(values: Sequence[float]) -> list[int]:
-    """Values as integers in the same proportion, exactly; those below 0 are 0.
+    """Values as integers in exactly the same proportion; negative values become 0.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def integer_weights(values: Sequence[float]) -> list[int]:
 
 
 def whole_cents(weights: Sequence[int], terms: Terms) -> list[int]:
-    """What each owner is paid; it adds up to the pot, or to all caps where that is less.
+    """What each owner is paid, which adds up to the pot, or to all caps if that is less.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def _all_above(weights: Sequence[int], kept: Sequence[int], terms: Terms) -> boo
 
 
 def _largest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest number from 0 to `most` for which it holds, which it does for all below."""
+    """The largest number from 0 to `most` for which `holds`, as it does for all smaller ones."""
     return bisect_left(range(1, most + 1), x=True, key=lambda number: not holds(number))
 
 
 def _rate(weights: Sequence[int], terms: Terms) -> tuple[int, int]:
-    """Cents for each unit of weight, as a fraction, at which all pay adds up to the pot."""
+    """The rate at which pay adds up to the pot: cents for each unit of weight, as a fraction."""
     floor, cap = terms.floor, terms.cap
     if not floor and cap is None:
         return terms.pot, max(sum(weights), 1)

@@ -1,4 +1,4 @@
-"""Payout: who is paid what, with everything that is needed to compute it again."""
+"""`Payout`: who is paid what, with everything that is needed to compute it again."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Payout:
 
     @property
     def paid(self) -> int:
-        """The cents of all owners."""
+        """The cents that all owners get together."""
         return sum(self.cents.values())
 
     @property
@@ -125,7 +125,7 @@ class Payout:
         return tuple(found)
 
     def record(self) -> dict[str, Any]:
-        """Everything that is needed to compute the statement again, ready for JSON."""
+        """Everything that is needed to compute the statement again, as a document for JSON."""
         return {
             "format": FORMAT,
             "thresher": __version__,
@@ -147,7 +147,7 @@ class Payout:
         return require("polars", purpose="a polars frame", extra="polars").from_arrow(found)
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
-        """Write the statement, whole or not at all; returns the files that were written.
+        """Write the statement, completely or not at all; return the files that were written.
 
         A .json or .parquet file holds all of it. A .csv file has owner, value, cents and status,
         and its record is a .json file next to it. Both are complete before either gets its name.
@@ -180,7 +180,7 @@ class Payout:
 
     @classmethod
     def load(cls, path: str | Path) -> Payout:
-        """The statement that `save` wrote, computed again and refused if anything differs."""
+        """Load the statement that `save` wrote, and compute it again; raise if anything differs."""
         with reading(path, "payout") as file:
             if file.suffix.lower() == ".parquet":
                 _, about = read_table(file)
@@ -266,7 +266,7 @@ def _digest(path: Path) -> str:
 
 
 def finite_values(values: Mapping[Hashable, Any]) -> tuple[float, ...]:
-    """The values of owners as floats; an error names the first that is no number."""
+    """The values of owners as floats; an error names the first one that is not a number."""
     found = []
     for owner, value in values.items():
         number = math.nan

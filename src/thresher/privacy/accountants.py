@@ -74,13 +74,13 @@ class Cost:
 
 
 def check_adjacency(adjacency: object) -> Adjacency:
-    """`adjacency`, if it is one of the two."""
+    """Return `adjacency` if it is one of the two that exist; raise otherwise."""
     choices = get_args(Adjacency)
     return check_choice(option("adjacency"), adjacency, choices)  # type: ignore[return-value]
 
 
 def check_filter(filter: object, delta: float) -> Filter:  # noqa: A002 - the word of the field
-    """`filter`, or the one that suits this delta."""
+    """Return `filter`, or the default for this delta if it is None."""
     if filter is None:
         return "gaussian" if delta > 0 else "basic"
     known = check_choice(option("filter"), filter, get_args(Filter))
@@ -92,8 +92,8 @@ def check_filter(filter: object, delta: float) -> Filter:  # noqa: A002 - the wo
 def pure_mu(epsilon: float) -> float:
     """The mu at which every epsilon-DP release is mu-GDP: 2 Phi^-1(1 / (1 + e^-epsilon)).
 
-    Both trade-off curves are symmetric and convex and pass through the same corner; that of
-    epsilon-DP is straight on either side of it, so the Gaussian one lies below.
+    Both trade-off curves are symmetric and convex and pass through the same corner. The curve of
+    epsilon-DP is straight on either side of that corner, so the Gaussian one lies below.
 
     Examples
     --------
@@ -139,18 +139,18 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 def discrete_sigma(length: float, mu: float, largest: float = 1.0) -> float:
     """Sigma of the discrete Gaussian that makes shifts of this length mu-GDP.
 
-    Entries may have weights (T15): noise of sigma over the root of its weight, of which `largest`
-    is the largest one, hides shifts of this weighted length.
+    Entries may have weights (T15). Then each entry gets noise of sigma over the root of its weight,
+    which hides shifts of this weighted length. `largest` is the largest weight.
     """
     rounding = ROUNDING_VARIANCE * largest
     return check_sigma(math.sqrt((length / mu) ** 2 * (1 + ROUNDING) + rounding))
 
 
 def check_sigma(sigma: float) -> float:
-    """`sigma`, if it is at most 2^50, so that a sum with noise never wraps.
+    """Return `sigma` if it is at most 2^50, so that a sum with noise never wraps; raise otherwise.
 
-    What noise is added to stays below 2^62. Noise of that size is 2^12 sigma away from 0, which has
-    a probability below e^-8,000,000.
+    The numbers that noise is added to stay below 2^62. Noise of that size is 2^12 sigma away from
+    0, which has a probability below e^-8,000,000.
     """
     if sigma > LARGEST_SIGMA:
         raise InputError(
@@ -199,8 +199,8 @@ def sampled_delta(
 ) -> float:
     """The delta of `steps` Poisson-sampled Gaussian releases, rounded up.
 
-    To replace a point is to remove it and to add another: (2 e, (1 + e^e) d)-DP where removing or
-    adding is (e, d)-DP.
+    Replacing a point removes it and adds another. So the release is (2 e, (1 + e^e) d)-DP for
+    replacing if it is (e, d)-DP for adding or removing.
     """
     losses = _sampled_losses(rate, multiplier, steps, _interval(epsilon, steps))
     if adjacency == "add-remove":
@@ -226,7 +226,7 @@ def sampled_epsilon(
 
 
 def _interval(epsilon: float, steps: int) -> float:
-    """Steps of the loss so fine that rounding up costs next to nothing, and no finer (measured).
+    """The grid step of the privacy loss at which rounding up costs next to nothing (measured).
 
     A power of two times the finest, so that tables are computed once for similar epsilons.
     """
@@ -248,7 +248,7 @@ def _sampled_losses(rate: float, multiplier: float, steps: int, interval: float)
 def last_that_holds(
     holds: Callable[[float], bool], lo: float, hi: float, *, tolerance: float = 1e-14
 ) -> float:
-    """The largest number, to the last bits, from lo up to which `holds`; it holds at the answer."""
+    """The largest number >= lo at which `holds` is still true, to the last bits."""
     if not holds(lo):
         raise InputError(
             f"epsilon and delta are too small for any noise (mu would be below {lo:g}): use "

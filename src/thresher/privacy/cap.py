@@ -1,7 +1,7 @@
 """The cap of a ledger and the filter that keeps it.
 
-A *filter* bounds the total of releases of which each may be chosen after seeing the ones before.
-Which one a ledger keeps is fixed at its creation, for their bounds do not add up:
+A *filter* bounds the total of releases, even if each is chosen after seeing the ones before. A
+ledger keeps the filter that it was created with, because the two bounds do not add up:
 
 "gaussian"   sum of mu^2 <= mu^2 of the cap, for mu-GDP releases (Smith and Thakurta 2022). An
              epsilon-DP release is mu-GDP with mu = 2 Phi^-1(1 / (1 + e^-epsilon)).
@@ -61,7 +61,7 @@ class Units:
 
     @classmethod
     def stored(cls, parts: Any) -> Units:
-        """The units that an entry holds; refused unless they are whole and none is negative."""
+        """The units that an entry holds; raise unless they are whole numbers >= 0."""
         for name, number in parts.items():
             if type(number) is not int or number < 0:
                 raise InputError(f"cost.{name} must be a whole number >= 0, got {number!r}")
@@ -151,7 +151,7 @@ class Cap(Terms):
 
 
 def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
-    """Why a release counts for another epsilon than was asked for, and the way out; empty if not.
+    """Why a release counts for another epsilon than asked for, and the way out; "" if it does not.
 
     `about` is the record of the release.
     """
@@ -177,7 +177,7 @@ def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
 
 
 def _exact(number: float) -> Fraction:
-    """In units, as the decimal that the number prints as."""
+    """The number in units, read as the decimal that it prints as."""
     return Fraction(repr(number)) * SCALE
 
 

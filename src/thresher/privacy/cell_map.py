@@ -53,7 +53,7 @@ class CellMap:
         return cls(centers, validation, public, member[public.rows])
 
     def cells_of(self, rows: Any) -> Integers:
-        """The cell of each row, a function of that row alone; the first of equally near ones."""
+        """The nearest cell of each row, from that row alone; the first of equally near ones."""
         return _nearest(rows, self.centers, cosine=self.validation.metric == "cosine")
 
     def counts(self, counted: Floats) -> tuple[Floats, Floats]:
@@ -65,9 +65,9 @@ class CellMap:
     ) -> tuple[Floats, Floats]:
         """The same with shares drawn from what the validation set leaves likely.
 
-        Public rows are weighed at random (Rubin's bootstrap), the same for all validation points,
-        so that shares that rest on the same rows err together. Few points differ from the shares
-        that many of them would have, as few rows do.
+        Public rows get random weights (Rubin's bootstrap), the same for all validation points, so
+        that shares that rest on the same rows err together. A small number of points differs from
+        the shares that many of them would have, just as a small number of rows does.
         """
         rows = len(self.member)
         shape = 1 / (SPREAD * (1 + rows / points))
@@ -76,8 +76,8 @@ class CellMap:
     def misfit(self, histogram: Array, variance: float) -> float:
         """How much more points and public rows differ over the cells than chance explains.
 
-        Classes may have other shares. `variance` is that of the noise of a bin. What noise alone
-        could do is not counted.
+        Class shares may differ without counting here. `variance` is the variance of the noise in a
+        bin. Differences that noise alone could cause are not counted.
         """
         labeled = self.member.T @ self._one_hot(histogram.shape[1])
         cells, rows, totals = len(labeled), labeled.sum(axis=0), histogram.sum(axis=0)
@@ -89,14 +89,14 @@ class CellMap:
         return float(max(missed - noise, 0.0) / max(chance, 1e-9))
 
     def _one_hot(self, classes: int) -> Floats:
-        """One row a public row: a one in the column of its class."""
+        """One row for each public row, with a one in the column of its class."""
         return np.eye(classes)[self.public.codes[self.public.rows]]
 
     def _counts(self, counted: Floats, chance: Floats, strength: float) -> tuple[Floats, Floats]:
-        """With public rows weighed by chance, and shares of each class in a cell of its own.
+        """The counts under random weights of the public rows and given class shares in each cell.
 
-        In a cell classes need not lie alike; where there are few rows of a class, all rows of the
-        cell tell its share. Points with a wrong label lie where other classes do.
+        Within a cell, each class may lie elsewhere. If a class has few rows there, its share is
+        estimated from all rows of the cell. Points with a wrong label lie where other classes do.
         """
         rows, one_hot = self.member * chance[:, None], self._one_hot(counted.shape[1])
         wrong = wrong_shares(np.maximum(counted, 0.0), rows, one_hot)
@@ -116,9 +116,10 @@ class CellMap:
     def _affinity(
         self, each: Sequence[tuple[Floats, Floats]], overall: Floats
     ) -> tuple[float, float]:
-        """How much more often rows of a cell are near a validation point of their own class.
+        """How much more often rows of a cell are near a validation point if it has their own class.
 
-        And of another: both as multiples of what all rows of the cell are.
+        The second number is for points of other classes. Both are multiples of the share that is
+        near among all rows of the cell.
         """
         sums = np.zeros((2, 2))
         for code, (near, size) in enumerate(each):
@@ -129,9 +130,9 @@ class CellMap:
         return float(same), float(other)
 
     def _near(self, rows: Floats, some: Integers) -> tuple[Floats, Floats]:
-        """How many of some rows of each cell are near each validation point, and of how many.
+        """How many of `some` rows of each cell are near each validation point, and how many exist.
 
-        A validation point itself is left out.
+        A validation point does not count as near itself.
         """
         near = self._near_each[some].T @ rows[some]
         size = np.tile(rows[some].sum(axis=0), (len(near), 1))
@@ -148,9 +149,10 @@ class CellMap:
 
 
 def nonnegative(histogram: Array) -> Floats:
-    """The nearest histogram without negative bins and of the same total, if that is one.
+    """The nearest histogram that has no negative bins and, if possible, the same total.
 
-    To cut off negative bins alone would add points that are not there: noise lifts empty bins.
+    Just setting negative bins to 0 would add points that are not there, since noise also lifts
+    empty bins.
 
     Examples
     --------
@@ -165,12 +167,12 @@ def nonnegative(histogram: Array) -> Floats:
 
 
 def wrong_shares(counted: Floats, rows: Floats, one_hot: Floats) -> Floats:
-    """Which share of the points of each class in each cell has a wrong label.
+    """The share of wrong labels among the points of each class in each cell.
 
-    A point whose label is wrong in a share f of all cases has any other one instead. So a cell with
-    shares q of the classes has q + f ((1 - q) / (C - 1) - q) of them in the histogram, which a
-    regression over all bins solves for f. Shares q of few rows err, which looks like wrong labels:
-    that is subtracted, and an f within its own error is drawn towards 0.
+    A label that is wrong, in a share f of all cases, is any other one with equal chances. So a cell
+    with class shares q shows the shares q + f ((1 - q) / (C - 1) - q) in the histogram, and a
+    regression over all bins solves this for f. Shares q that rest on few rows err, which looks like
+    wrong labels. That part is subtracted, and an f within its own error is drawn towards 0.
     """
     classes = counted.shape[1]
     others = max(classes - 1, 1)

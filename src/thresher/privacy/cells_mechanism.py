@@ -1,7 +1,7 @@
 """The cells mechanism: a histogram of labels over public cells, with delta = 0.
 
-A point is counted in the cell whose center is nearest, by the pair rule: a function of that point
-and public data alone.
+A point is counted in the cell with the nearest center, by the pair rule: its cell depends on that
+point and public data alone.
 """
 
 from __future__ import annotations
@@ -65,30 +65,30 @@ class Cells:
 
 @dataclass(frozen=True)
 class CellsDesign(Design):
-    """Each unit has one vote in all, in one bin or shared among its points' bins."""
+    """The cells mechanism as planned: each unit has one vote, which its points share."""
 
     setting: Setting
     map: CellMap
 
     @property
     def votes(self) -> int:
-        """Parts of one that an owner's points share."""
+        """How many parts a vote has, so that an owner's points can share it in whole numbers."""
         return 1 if self.setting.unit == "point" else OWNER_SCALE
 
     @property
     def laplace_scale(self) -> float:
-        """Of the noise: the votes that one unit moves, over epsilon."""
+        """The scale of the noise: the votes that one unit moves, over epsilon."""
         moved = self.votes * (1 if self.setting.adjacency == "add-remove" else 2)
         return moved / self.setting.budget.epsilon
 
     @property
     def untold(self) -> str:
-        """One vote says nothing of how many points its owner has, unless that is public."""
+        """Why there is no error: one vote hides how many points its owner has; or ""."""
         return "" if self.setting.knows_size else UNKNOWN_SIZE
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the release record says of it."""
+        """What the release record says about the mechanism."""
         return {
             "mechanism": "cells",
             "noise": "discrete Laplace",
@@ -100,15 +100,15 @@ class CellsDesign(Design):
         }
 
     def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002
-        """Epsilon alone, or the mu of that."""
+        """The epsilon of the release, or its mu in a ledger with the Gaussian filter."""
         if filter == "gaussian":
             return Cost(mu_squared=pure_mu(self.epsilon(adjacency, unit)) ** 2)
         return Cost(epsilon=self.epsilon(adjacency, unit))
 
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:  # noqa: ARG002
-        """What was asked for; replacing moves twice as many votes as adding.
+        """The epsilon under an adjacency: replacing a unit moves twice the votes of adding one.
 
-        One point of an owner moves no more votes than the owner has (T10).
+        One point of an owner moves no more votes than the owner does (T10).
         """
         epsilon, ours = self.setting.budget.epsilon, self.setting.adjacency
         if adjacency == ours:
@@ -116,7 +116,7 @@ class CellsDesign(Design):
         return 2 * epsilon if ours == "add-remove" else epsilon / 2
 
     def noise(self, source: Noise) -> Integers:
-        """One discrete Laplace a bin."""
+        """One number of discrete Laplace noise for each bin."""
         noise = source.laplace(self.laplace_scale, math.prod(self._shape))
         return noise.reshape(self._shape)
 
@@ -140,7 +140,7 @@ class CellsDesign(Design):
         return [self.setting.prices(priceable(draw, deviation)) for draw in draws]
 
     def row_weights(self, release: Integers) -> Floats:
-        """A class may have another share of the points than of the public rows."""
+        """How many points each public row stands for: class shares of the points may differ."""
         public = self.map.public
         codes = public.codes[public.rows]
         points = nonnegative(release * self._points_a_vote).sum(axis=0)
@@ -152,10 +152,10 @@ class CellsDesign(Design):
         return self.map.misfit(release * self._points_a_vote, 2 * self._spread**2)
 
     def _draws(self, release: Integers) -> Floats:
-        """Tables of counts that the histogram leaves likely, one a row.
+        """Random tables of counts that are likely given the histogram, one per row.
 
-        Noise is drawn and taken out again as it was in the release. What this misses of the
-        estimated histogram, the estimate may have missed of the true one, however it is biased.
+        Each draw adds noise to the estimated histogram and estimates it again. The error of that
+        estimate shows how far the first one may be from the true histogram, including its bias.
         """
         random, found = np.random.default_rng(0), nonnegative(release * self._points_a_vote)
         points, drawn = max(float(found.sum()), 1.0), []

@@ -1,4 +1,4 @@
-"""A bound that no point whatsoever exceeds, from public data: with it nothing is clipped."""
+"""A bound, from public data, that no possible point exceeds: with it, nothing is clipped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAFETY = 1e-9  # radii are widened and bounds raised by this, far beyond all rou
 
 
 def certified_bound(validation: Validation, radius: float) -> int:
-    """A number of validation points that no point whatsoever can be near more than.
+    """A bound on how many validation points any possible point can be near.
 
     The least of three: all of them; the most that lie within twice the radius of one (those near x
     are that close to each other, angles for the cosine metric); and for the cosine metric with t =
@@ -41,7 +41,7 @@ def certified_bound(validation: Validation, radius: float) -> int:
 
 
 def _twice(metric: str, radius: float) -> float | None:
-    """The radius within which all validation points near one point lie; None where it is all."""
+    """How far apart two validation points near the same point can be; None if any distance is."""
     if metric == "euclidean":
         return 2 * radius * (1 + SAFETY)
     angle = 2 * math.acos(max(-1.0, 1.0 - radius))

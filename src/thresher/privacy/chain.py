@@ -3,15 +3,15 @@
 Every operation reads the whole table and checks it: no entry may be missing or changed, each must
 follow the one before, and the witness' hash must be among them. A table without that hash is an
 older copy, or another file. The witness is renewed after every commit and before the writer goes
-on, so it may be behind the table after a crash, never ahead. The entry that a crash leaves
-unwitnessed paid for nothing, as its writer never came to draw any noise.
+on, so after a crash it may be behind the table, but never ahead. An entry that a crash leaves
+without a witness paid for nothing, because its writer had not drawn any noise yet.
 
-Every operation opens its own connection. Nothing is shared between threads or inherited by a
-forked process, and a file that is put in the place of another is noticed at once. After a commit
-the writer reads the file again through a new connection: if its entry is not there, or another
-writer's is, it does not go on.
+Every operation opens its own connection. So threads share nothing, a forked process inherits
+nothing, and a replaced file is noticed at once. After a commit, the writer reads the file again
+through a new connection. If its entry is missing, or another writer's entry is in its place, it
+stops.
 
-Who can write the file can also compute a whole new chain: only hashes that were recorded
+Anyone who can write the file can also compute a whole new chain. Only hashes that were recorded
 elsewhere, in the releases themselves, tell it from the old one (`verify` takes them).
 """
 
@@ -78,7 +78,7 @@ class Page:
     def append(self, kind: str, request: str, content: Mapping[str, Any]) -> Entry:
         """The new last entry; it notes whether a witness vouched for those before it.
 
-        Its nonce tells it from an entry that another process makes of the same request.
+        Its nonce tells it from an entry that another process makes for the same request.
         """
         about = {"witnessed": self.witnessed, "nonce": secrets.token_hex(8)}
         entry = Entry.after(self.entries[-1], kind, request, {**content, **about})
@@ -161,8 +161,8 @@ class Chain:
     def _settle(self, entry: Entry) -> None:
         """Move the witness on until it vouches for a committed entry; raise if that is not there.
 
-        Under the lock, lest a slower writer set the witness back. Where locks do not work, only
-        one of two writers of the same entry gets past this.
+        This runs under the lock, so that a slower writer cannot set the witness back. If locks do
+        not work, only one of two writers of the same entry gets past this point.
         """
         for _ in range(ATTEMPTS):
             known = self.witness.load()
@@ -189,8 +189,8 @@ class Chain:
     ) -> list[Entry]:
         """All entries; raise unless they are in order, ours, up to the witness, and in our table.
 
-        The schema comes after them: what is wrong with an entry says more. Damage to `pages` that
-        no entry shows comes last; the next write could spread it.
+        Entries are checked before the schema, because a problem with an entry says more. Damage to
+        `pages` that no entry shows is checked last, because the next write could spread it.
         """
         entries = [Entry(*row) for row in connection.execute(ALL)]
         check_links(entries, self.path)
@@ -260,7 +260,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _make_durable(connection: sqlite3.Connection) -> None:
-    """A commit returns when it is on the disk, and leaves no file beside the table."""
+    """Make a commit return only when it is on the disk, and leave no file beside the table."""
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA fullfsync = ON")
@@ -284,10 +284,10 @@ def _write_first(path: Path, entry: Entry) -> None:
 
 
 def _check_locks(draft: Path, target: Path) -> None:
-    """Raise if SQLite's lock on a file in this folder keeps nobody out.
+    """Raise if SQLite's lock on a file in this folder does not keep others out.
 
-    Linux can tell: a lock of an open file conflicts with one of a process, even of our own. That
-    a lock keeps other *machines* out cannot be seen from here.
+    Linux can tell, because the lock of an open file conflicts with the lock of a process, even our
+    own. Whether a lock keeps other *machines* out cannot be seen from here.
     """
     if not hasattr(fcntl, "F_OFD_SETLK"):
         return

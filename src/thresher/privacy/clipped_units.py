@@ -1,8 +1,8 @@
-"""What clipping leaves of the counts, and how sure that is, from public rows.
+"""What share of the counts clipping leaves, and how certain that is, estimated from public rows.
 
-Clipping leaves a share of every count, `kept`. The prior divides by it, so that an error in it is
-an error of all values, which no number of points makes smaller. Another sample of public rows would
-give other shares: that is drawn here, and so it is told.
+Clipping leaves a share of every count, `kept`. The prior divides by it, so an error in it is an
+error in all values, and no number of points makes it smaller. Another sample of public rows would
+give other shares. This module draws such samples, so that the stated error includes theirs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ClippedPoints:
         self._weights = np.concatenate([self._all[some], beyond])
 
     def deviations(self, vectors: Floats) -> Floats:
-        """By how much the clipped vectors of rows are not the usual one."""
+        """How far the clipped vector of each row is from the average one."""
         return np.asarray(vectors * self._weights[:-1, None] - self._raw * self.kept)
 
     def shifts(self, whole: Floats) -> Floats:  # noqa: ARG002
@@ -42,12 +42,12 @@ class ClippedPoints:
         return self._public.shifts(self._all)
 
     def factors(self, count: int, random: np.random.Generator) -> Floats:
-        """By how much the share that clipping leaves of each count may be misjudged.
+        """Random factors by which the share that clipping leaves of each count may be misjudged.
 
-        Public rows are weighed at random (a bootstrap), so that counts that rest on the same rows
-        err together; one more row stands for points that are longer than all. The prior knows more
-        than one share for each count, hence the exponent: it was chosen so that errors told on
-        made-up sets are the true ones.
+        Public rows get random weights (a bootstrap), so that counts that rest on the same rows err
+        together. One more row stands for points that are longer than all rows. The prior knows more
+        than one share for each count, hence the exponent. It was chosen so that, on made-up data
+        sets, the stated errors match the true ones.
         """
         vectors, weights = self._vectors, self._weights
         if (weights == 1).all():
@@ -62,11 +62,11 @@ class ClippedPoints:
 
 
 class ClippedOwners:
-    """Units that are owners of `size` points each: made-up ones, drawn from the public rows.
+    """Units that are owners of `size` points each: made-up owners, drawn from the public rows.
 
-    How much an owner loses is, by and large, linear in its squared length, and so in its points.
-    So another sample of R rows, not of R / size owners, is what would change the share kept: by a
-    factor that all counts have in common.
+    What an owner loses to clipping is roughly linear in its squared length, and so in its points.
+    So the share kept is as uncertain as an average over R rows, not over R / size owners, and its
+    error is one factor for all counts.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class ClippedOwners:
         self._doubt = size * float(own.std()) / math.sqrt(self._rows) / max(lengths.mean(), 1e-300)
 
     def deviations(self, vectors: Floats) -> Floats:
-        """By how much the clipped vector of an owner is not the usual one if it has such a row."""
+        """How far the clipped vector of an owner with each row is from the average one."""
         return (vectors - self._raw) * self.kept + self._pulls[:, None] * self._size * self._raw
 
     def shifts(self, whole: Floats) -> Floats:
@@ -96,9 +96,9 @@ class ClippedOwners:
         return whole * self.kept
 
     def factors(self, count: int, random: np.random.Generator) -> Floats:
-        """By how much the share that clipping leaves of all counts may be misjudged.
+        """Random factors by which the share that clipping leaves of all counts may be misjudged.
 
-        It is what clipping would leave if owners were longer or shorter.
+        They are what clipping would leave if owners were longer or shorter.
         """
         shift = 1 + DOUBT * self._doubt * random.standard_normal(count)
         lengths = np.outer(np.maximum(shift, 0.0), self._lengths)
@@ -107,7 +107,7 @@ class ClippedOwners:
 
 
 def _longer(lengths: Floats) -> float:
-    """How long a point may be that is longer than all these: as much as the longest differ."""
+    """A guess at a point longer than all these: as much longer as the longest ones differ."""
     ordered = np.sort(lengths)
     longest = ordered[-max(2, int(LONGEST * len(ordered))) :]
     return float(longest[-1] + (longest - longest[0]).mean())

@@ -1,12 +1,12 @@
-"""What each unit of privacy adds to the table of counts, clipped to a length that public data sets.
+"""What each unit of privacy adds to the table of counts, clipped to a length set from public data.
 
 A unit is a point, or an owner with all its points. Its vector u holds, for every validation point,
 the near points it has with that label and with another one: 2 M whole numbers, for a single point
 zeros and ones. With a kernel it holds as many for each ring, and a point is in one ring. Clipped to
 length sqrt(B) it enters the table as w u, with w the largest of 0, 1/S, 2/S, ..., 1 for which |w
-u|^2 <= B. The weight depends on the unit and on public data alone, bit for bit, since nearness does
-(the pair rule); so one unit moves S times the table, which is whole, by an integer vector of length
-at most S sqrt(B).
+u|^2 <= B. The weight depends on the unit and on public data alone, bit for bit, because nearness
+does (the pair rule). So one unit moves S times the table, which is whole, by an integer vector of
+length at most S sqrt(B).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Units:
         return len(self.starts) - 1
 
     def each(self, numbers: Array) -> Array:
-        """What its unit has, for each point."""
+        """For each point, the number of its unit."""
         found = np.empty(len(self.order), numbers.dtype)
         found[self.order] = np.repeat(numbers, np.diff(self.starts))
         return found
@@ -73,7 +73,7 @@ class KeptBall:
         self.kept: list[Any] = []
 
     def blocks(self, rows: Any, groups: Groups, advance: Advance | None = None) -> Iterator[Any]:
-        """The bits or rings, a block of validation points at a time."""
+        """The nearness bits or rings, one block of validation points at a time."""
         if self.kept or not len(rows):
             yield from self.kept
             return
@@ -87,7 +87,7 @@ class KeptBall:
 
 
 class Contributions:
-    """The bits of private points against a validation set, and what units add up to."""
+    """Which private points are near which validation points, and what units of points add up to."""
 
     def __init__(self, points: Points, side: BallSide, units: Units) -> None:
         self.points, self.validation, self.units = points, side.validation, units
@@ -133,9 +133,9 @@ class Contributions:
     def sampled_counts(
         self, source: Noise, rate: float, *, shared: bool
     ) -> tuple[Integers, Integers, Integers]:
-        """Counts over Poisson samples: their sizes, near with the label, near with another.
+        """Counts in Poisson samples: all points, near ones with the label, near ones with another.
 
-        One sample a validation point, or one `shared` by all.
+        Each validation point has its own sample, or all have one if `shared`.
         """
         n, out = len(self.points), np.zeros((3, len(self.validation)), np.int64)
         common = source.sample(rate, n) if shared else None
@@ -162,7 +162,7 @@ class Contributions:
         return np.array([value(self.points, self.near, self.game, each) for each in prices])
 
     def _add_units(self, block: Block, kernel: Any, more: Callable[[int, int], Any]) -> None:
-        """Call a kernel of `kernels.units` for some units after the other, with `more` for each."""
+        """Call a kernel of `kernels.units` for batches of units; `more` has its last arguments."""
         labels = self.validation.codes[block.columns]
         bits = np.zeros((len(self.validation.classes), block.words.shape[1] * 32), np.uint8)
         bits[labels, np.arange(len(labels))] = 1  # for every class: who carries its label
@@ -177,7 +177,7 @@ class Contributions:
 
 
 def in_lanes(importance: Integers | None, block: Block) -> Integers:
-    """What a kernel reads beside the words of a block: 0 where there is no validation point."""
+    """Per-point numbers padded to the words of a block: 0 where there is no validation point."""
     lanes = np.zeros(block.words.shape[1] * 32, np.int64)
     width = block.columns.stop - block.columns.start
     lanes[:width] = 1 if importance is None else importance[block.columns]
@@ -187,9 +187,9 @@ def in_lanes(importance: Integers | None, block: Block) -> Integers:
 def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:
     """The largest whole w <= scale with w^2 |u|^2 <= bound scale^2, for every squared length.
 
-    It is 0 for the length `LONGEST`, which stands for all longer ones, and for a negative one: no
-    sum of squares is. A longer vector never has a larger weight (T9 rests on it). All of it is in
-    whole numbers: w is allowed if |u|^2 <= floor(bound scale^2 / w^2).
+    It is 0 for the length `LONGEST`, which stands for all longer ones, and for a negative length,
+    which no sum of squares has. A longer vector never has a larger weight (T9 relies on this). Only
+    whole numbers are used: w is allowed if |u|^2 <= floor(bound scale^2 / w^2).
 
     Examples
     --------
@@ -202,7 +202,7 @@ def clipped_weights(squares: Integers, bound: int, scale: int) -> Integers:
 
 @lru_cache(maxsize=16)
 def _longest_at(bound: int, scale: int) -> LongWords:
-    """The longest squared length that may have the weight `scale`, `scale` - 1, ..., 1."""
+    """The longest squared lengths that may have the weights `scale`, `scale` - 1, ..., 1."""
     most, longest = bound * scale**2, int(LONGEST)
     each = [min(most // w**2, longest - 1) for w in range(scale, 0, -1)]
     return np.array(each, np.uint64)

@@ -41,9 +41,9 @@ MOVED: dict[tuple[Unit, Unit], dict[Adjacency, float]] = {
 class Setting:
     """All that is public before the points are looked at.
 
-    It also says what a table is: its entries for each validation point, how many whole numbers
-    stand for `one`, by how much a changed unit `moved` it, and what prices follow. Here points have
-    classes and all near ones count alike.
+    It also defines the table: its entries for each validation point, which whole number stands for
+    `one`, how far a changed unit has `moved` it, and which prices follow. In this base class,
+    points have classes and all near ones count alike.
     """
 
     side: BallSide  # who judges, and what near means
@@ -64,31 +64,31 @@ class Setting:
 
     @property
     def radius(self) -> float | None:
-        """The radius, if near means within one."""
+        """The radius, if near means within a radius; otherwise None."""
         return self.side.radius
 
     @property
     def entries(self) -> int:
-        """Numbers that a cell has in the table: (same, other) of a validation point."""
+        """How many numbers the table has for each cell: here two, the counts (same, other)."""
         return self.side.shape[0]
 
     @property
     def cells(self) -> int:
-        """What has such numbers: validation points, or leaves."""
+        """How many cells the table has: validation points, or leaves."""
         return self.side.shape[1]
 
     @property
     def plain_bound(self) -> int:
-        """The squared length that a unit is clipped to where public rows suggest no other."""
+        """The squared length to clip a unit to if public rows do not suggest another."""
         return len(self.validation)
 
     def certified_bound(self) -> int:
-        """The squared length that no point whatsoever exceeds."""
+        """The squared length that no possible point exceeds."""
         return certified_bound(self.validation, self.side.radius)
 
     @property
     def mass(self) -> float | None:
-        """All numbers that a unit adds to the table together, where they are always as many."""
+        """The sum of the numbers that a unit adds to the table; None if it differs among units."""
         return None
 
     def record(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Setting:
         return Public.of(self.validation, self.side.radius, LEAST_ROWS)
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
-        """The prices of an estimated table; `draws` tell how sure it is."""
+        """The prices of an estimated table; `draws` show how certain the table is."""
         del prior  # is in the table
         return self.prices(priceable(table, total_deviations(draws)))
 
@@ -135,21 +135,21 @@ class Setting:
         return exactly, about, free
 
     def entry_prices(self, prices: PriceList) -> Floats:
-        """What a member is paid for each number that it adds to the table."""
+        """What a member is paid for adding one to each number of the table."""
         return prices.member_prices.ravel()
 
     def gain_prices(self, prices: PriceList) -> Floats:
-        """The same where nobody is charged: what is paid by these is at least what is gained."""
+        """`entry_prices` without negative ones: what these pay is at least what is gained."""
         return np.maximum(self.entry_prices(prices), 0.0)
 
     @property
     def knows_size(self) -> bool:
-        """Whether it is public how many points a unit has: without it values are too large."""
+        """Whether it is public how many points a unit has. If it is not, values are too large."""
         return self.unit == "point" or self.points_per_owner is not None
 
 
 def check_points_per_owner(number: object, *, owners: bool) -> int | None:
-    """`number`, if it is a count and there are owners, or None."""
+    """Return `number` if it is a count and there are owners, or if it is None; raise otherwise."""
     if number is None:
         return None
     if not owners:
@@ -159,13 +159,13 @@ def check_points_per_owner(number: object, *, owners: bool) -> int | None:
 
 
 class Design(Protocol):
-    """A mechanism fitted to a setting; what most have in common is here."""
+    """A mechanism fitted to a setting, with the methods that most mechanisms share."""
 
     setting: Setting
 
     @property
     def untold(self) -> str:
-        """Why draws of `prices` do not show how far values are from the exact ones; "" if so."""
+        """Why draws of `prices` do not show how far off values are; "" if they do."""
         return ""
 
     @property
@@ -176,10 +176,10 @@ class Design(Protocol):
         """What the release costs a ledger of this adjacency, unit and filter."""
 
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
-        """The epsilon of the release at its delta, where data sets differ in one such unit."""
+        """The epsilon of the release at its delta for data sets that differ in one such unit."""
 
     def settled(self, contributions: Contributions, source: Noise) -> Design:  # noqa: ARG002
-        """The design once it has asked what it needs to know first, with noise: mostly nothing."""
+        """The design after any noisy question that it has to ask first; most designs have none."""
         return self
 
     def recorded(self, record: Mapping[str, Any]) -> Design:  # noqa: ARG002
@@ -188,14 +188,14 @@ class Design(Protocol):
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviations of the noise: of all numbers, or of each in a row of them."""
+        """The standard deviation of the noise: one for all numbers, or one for each cell."""
         return np.array(self.record["sigma"] * self.record["scale"])
 
     def noise(self, source: Noise) -> Integers:
         """The noise that hides what is measured."""
 
     def release(self, contributions: Contributions, source: Noise) -> Integers:
-        """What is released: the noise is drawn before anything is counted."""
+        """The numbers to release: the noise is drawn before anything is counted."""
         noise = self.noise(source)
         return self.measure(contributions, source) + noise
 
@@ -204,31 +204,31 @@ class Design(Protocol):
         return self.footprint(contributions)
 
     def footprint(self, contributions: Contributions) -> Integers:
-        """What `measure` gives where no point is left out of a sample."""
+        """What `measure` returns if every point is in the sample."""
 
     def prices(self, release: Integers) -> PriceList:
         """The price list of a release."""
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
-        """Other price lists that the noise leaves as likely."""
+        """Other price lists that are as likely, given the noise."""
 
     def row_weights(self, release: Integers) -> Floats | None:  # noqa: ARG002
-        """How many points each public row stands for; None for equally many."""
+        """How many points each public row stands for; None if all stand for equally many."""
         return None
 
     def misfit(self, release: Integers) -> float:  # noqa: ARG002
-        """How much more points and validation set differ than chance explains, if that shows."""
+        """How much more points and validation set differ than chance explains; 1 if unknown."""
         return 1.0
 
     def personal_epsilon(self, contributions: Contributions) -> Floats | None:  # noqa: ARG002
-        """For every unit the epsilon that holds for its actual points; None if it is the same."""
+        """The epsilon that each unit's actual points are exposed to; None if all have the same."""
         return None
 
 
 def stated_epsilons(design: Design) -> dict[str, float | None]:
-    """What a record says of the epsilon, None where there is none, under both adjacencies.
+    """The epsilons that a record states, under both adjacencies; None where there is none.
 
-    They are about one unit that is protected; for owners there are two more, about one point.
+    They are about one protected unit. For owners there are two more, about a single point.
     """
     unit = design.setting.unit
     names: dict[str, Unit] = {"": unit} | ({"_point": "point"} if unit == "owner" else {})

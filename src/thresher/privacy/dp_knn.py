@@ -1,12 +1,12 @@
 """The paper's two private baselines: KNN-Shapley values with noise, without and with sampling.
 
 One point, added or removed, moves the value of another one (Jia et al. 2019) by at most 1 / (k (k +
-1)) for each validation point. Every value gets noise of its own, so the guarantee is about one
-released value: whoever puts several values together sees the same points several times, and the
-noise averages out. There is no protection against collusion, hence no ledger.
+1)) for each validation point. Every value gets its own noise, so the guarantee is about one
+released value. Owners who put several values together see the same points several times, and the
+noise averages out. So there is no protection against collusion, and no ledger.
 
-Values are whole numbers of steps, 2^12 of which make up that sensitivity; what is added up over the
-validation set is M Gaussians, which are one Gaussian, rounded as in `accountants`.
+Values are whole numbers of steps, and 2^12 steps make up that sensitivity. The noise over the
+validation set would be a sum of M Gaussians, which is one Gaussian, rounded as in `accountants`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CAVEAT = "protects one released value at a time: no protection against collusion
 
 
 class _NoisyValues:
-    """Values with noise of their own, instead of prices."""
+    """A release of values that each have their own noise, instead of prices."""
 
     record: Mapping[str, Any]
     price_list: Any = None
@@ -70,12 +70,12 @@ class _NoisyValues:
 
     @cached_property
     def personal_epsilon(self) -> Floats:
-        """The same for every point."""
+        """The epsilon that each point is exposed to: the same for all."""
         return np.full(len(self.values), self.record["epsilon"])
 
     @cached_property
     def relative_error(self) -> float | None:
-        """The noise over what is left of the values when it is taken away; None with sampling."""
+        """The noise relative to what remains of the values without it; None with sampling."""
         if self.record["rate"] is not None:
             return None  # values beside a sample are other numbers than the exact ones
         signal = float((self.values**2).mean()) if len(self.values) else 0.0
@@ -104,7 +104,7 @@ class _NoisyValues:
         return Error(stated, deviation, *interval(self.values, deviation), why)
 
     def to_json(self) -> str:
-        """The record; values are for their owners and not part of it."""
+        """The record as JSON, without the values, which are for their owners."""
         return json.dumps({"format": release_format(self.record), "record": dict(self.record)})
 
 
@@ -140,7 +140,7 @@ def dp_knn_shapley(
     subsample: float | None = None, metric: str = "cosine", classes: Any = None,
     seed: int | None = None, adjacency: str = "add-remove",
 ) -> KNNRelease | SeededKNNRelease:  # fmt: skip
-    """The paper's baseline: KNN-Shapley values, each with noise of its own.
+    """The paper's baseline: KNN-Shapley values, each with its own noise.
 
     It protects one released value at a time and does not protect against collusion. Use it only for
     comparison, and `dp_tknn_shapley` for everything else.
@@ -191,7 +191,7 @@ def dp_knn_shapley(
 
 @dataclass(frozen=True)
 class KNNDesign:
-    """How much noise, from public numbers alone."""
+    """How much noise to add, computed from public numbers alone."""
 
     budget: Budget
     k: int
@@ -202,16 +202,16 @@ class KNNDesign:
 
     @property
     def step(self) -> float:
-        """The number that one step stands for."""
+        """The value that one step stands for."""
         return 1 / (STEPS * self.k * (self.k + 1))
 
     def sensitivity(self, adjacency: Adjacency) -> int:
-        """In steps, for one validation point: rounding down may add one, floating point another."""
+        """Sensitivity to one validation point, in steps: rounding may add one, floats another."""
         return (STEPS + 2) * (1 if adjacency == "add-remove" else 2)
 
     @cached_property
     def multiplier(self) -> float:
-        """Noise over sensitivity for one validation point."""
+        """The ratio of noise to sensitivity for one validation point."""
         if self.rate is None:
             mu = gaussian_mu(self.budget.epsilon, self.budget.delta)
             return math.sqrt(self.validation) / mu
@@ -219,7 +219,7 @@ class KNNDesign:
 
     @cached_property
     def sigma(self) -> float:
-        """Of the noise on the sum over the validation set, in steps."""
+        """The sigma of the noise on the sum over the validation set, in steps."""
         accounted = self.adjacency if self.rate is None else "add-remove"
         one = self.multiplier * self.sensitivity(accounted)
         return check_sigma(math.sqrt(self.validation * one**2 + ROUNDING_VARIANCE))
@@ -236,7 +236,7 @@ class KNNDesign:
         return gaussian_epsilon(ratio * math.sqrt(self.validation) / self.multiplier, delta)
 
     def record(self) -> dict[str, Any]:
-        """What the release says of itself."""
+        """What the release record says."""
         return {
             "mechanism": "knn",
             "noise": "discrete Gaussian",

@@ -1,8 +1,8 @@
 """A private release: the budget is charged, the counts are privatized, and priced.
 
-The order is the point of it: the design is made from public data, the ledger is charged, noise is
-drawn, and only then are the points counted. What leaves is the noisy table. Prices follow from it,
-and each owner's values from the prices and the owner's own points.
+The order matters: the design is made from public data, the ledger is charged, noise is drawn, and
+only then are the points counted. Only the noisy table leaves. Prices follow from the table, and
+each owner's values from the prices and the owner's own points.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _check_foretold(design: Design, *, anyway: object) -> None:
 
 
 def release_record(design: Design, version: str, *, seeded: bool) -> dict[str, Any]:
-    """What is known before the points are counted; all of it is public."""
+    """The part of the record that is known before the points are counted; all of it is public."""
     setting = design.setting
     pure = design.record["mechanism"] == "cells"
     return {
@@ -226,7 +226,7 @@ def _through(
     ledger: str | Path | Ledger | None, design: Design, record: dict[str, Any],
     draw: Callable[[Receipt | None], dict[str, Any]],
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
-    """What `draw` gives, charged to the ledger if there is one, and whether it is new."""
+    """The answer of `draw`, charged to the ledger if there is one, and whether it is new."""
     if ledger is None:
         return draw(None), True
     book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)

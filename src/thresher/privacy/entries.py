@@ -1,4 +1,4 @@
-"""Entries of a ledger, and what they add up to: charges, their total, and answers by request.
+"""Entries of a ledger, and what they add up to: charges, their total, and stored answers.
 
 Each entry holds the hash of the one before, so that no change goes unnoticed.
 """
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
     @property
     def content(self) -> dict[str, Any]:
-        """The body, read."""
+        """The body as a dictionary."""
         return json.loads(self.body)
 
     @property
@@ -87,7 +87,7 @@ def _digest(fields: tuple[object, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """All entries, the charges by their number, the releases by their request."""
+    """All entries of a ledger, with charges by number and releases by request."""
 
     entries: Sequence[Entry]
     charges: dict[int, Entry]
@@ -96,7 +96,7 @@ class Balance:
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Balance:
-        """The balance of a whole chain, of which the first entry is the cap."""
+        """The balance of a whole chain, whose first entry is the cap."""
         charges: dict[int, Entry] = {}
         releases: dict[str, Entry] = {}
         total = Units()
@@ -135,16 +135,17 @@ def _units(entry: Entry, cap: Entry) -> Units:
 
 
 def _is_too_low(about: Mapping[str, Any], terms: Mapping[str, Any]) -> bool:
-    """Whether a charge is of the time when a replaced point was taken to keep its owner (T9)."""
+    """Whether a charge dates from versions that assumed a replaced point keeps its owner (T9)."""
     points = (terms.get("unit"), terms.get("adjacency")) == ("point", "replace-one")
     owners = (about.get("unit"), about.get("mechanism")) == ("owner", "table")
     return points and owners and "epsilon_replace_one_point" not in about
 
 
 def _as_proved(units: Units) -> Units:
-    """What such a charge has to count for: the squared length 6 B instead of 2 B.
+    """The cost such a charge should have had: for a squared length of 6 B instead of 2 B.
 
-    As a pair, it is two changes of one owner each: 2 epsilon, and (1 + e^epsilon) delta.
+    In (epsilon, delta), that is two changes of one owner each: 2 epsilon, and (1 + e^epsilon)
+    delta.
     """
     growth = math.ceil((1 + math.exp(min(units.epsilon / SCALE, 700.0))) * (1 + 1e-12) * 2**40)
     delta = -(-units.delta * growth // 2**40)

@@ -1,11 +1,11 @@
-"""Public weights of validation points: where few points are near, counts get less noise.
+"""Public weights of validation points: counts get less noise where few points are near.
 
-A count of few points needs small noise, one of many stands more. So the counts of validation point
-v get noise of sigma / s_v with s_v = (p_v + 1/R)^(-e), where p_v is the share of the R public rows
-that are near v. The exponent e is 1/4 unless another is asked for: with 1/2 values are better where
-noise is small, and worse where it is large (docs/privacy.md). A unit's vector is clipped by its
-weighted length, with s_v in front of each entry, so that the guarantee stays as it was (T15). The
-table stays whole.
+A count of few points needs small noise, and a count of many points can bear more. So the counts of
+validation point v get noise of sigma / s_v with s_v = (p_v + 1/R)^(-e), where p_v is the share of
+the R public rows that are near v. The exponent e is 1/4 unless another is asked for. With 1/2,
+values are better if noise is small, and worse if it is large (docs/privacy.md). A unit's vector is
+clipped by its weighted length, with s_v in front of each entry, so the guarantee stays the same
+(T15). The table stays whole.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ ONE = 16  # weights s_v^2 are whole numbers of this part of one
 
 @dataclass(frozen=True)
 class EntryWeights:
-    """s_v^2 = whole[v] / one for each validation point v, all of them positive."""
+    """The weights of validation points: s_v^2 = whole[v] / one, all of them positive."""
 
     whole: Integers
     one: int = 1
 
     @classmethod
     def alike(cls, validation: int) -> EntryWeights:
-        """All validation points weigh 1."""
+        """Weights of 1 for all validation points."""
         return cls(np.ones(validation, np.int64))
 
     @classmethod
     def by_density(cls, near: Flags, exponent: float = EXPONENT) -> EntryWeights:
-        """Rows x validation points: who is near. s_v is (R / (1 + rows near v))^exponent, in steps.
+        """Weights from `near` (rows x validation points): s_v = (R / (1 + rows near v))^exponent.
 
-        Its square is a power of the root of two, so that there are few widths of noise to draw.
+        Its square is rounded to a power of the root of two, so that noise has only a few widths.
         """
         steps = np.rint(4 * exponent * np.log2(len(near) / (1.0 + near.sum(axis=0))))
         return cls(np.maximum(1, np.rint(ONE * 2 ** (steps / 2))).astype(np.int64), ONE)
@@ -61,12 +61,12 @@ class EntryWeights:
         return float(self.squares.max(initial=0.0))
 
     def lengths(self, vectors: Floats) -> Floats:
-        """The squared weighted lengths of vectors, one a row: entries of v are M apart."""
+        """The squared weighted lengths of vectors, one per row; a point's entries are M apart."""
         split = vectors.reshape(len(vectors), -1, len(self.whole))
         return np.asarray((split**2).sum(axis=1) @ self.squares)
 
     def record(self) -> dict[str, Any]:
-        """What the release record says of them; they follow from the validation set."""
+        """What the release record says about the weights; they follow from the validation set."""
         alike = bool((self.whole == self.one).all())
         digest = hashlib.sha256(self.squares.astype("<f8").tobytes()).hexdigest()
         return {"weights": "none" if alike else "validation set", "weights_digest": digest}
@@ -74,17 +74,17 @@ class EntryWeights:
 
 @dataclass(frozen=True)
 class Clipping:
-    """Vectors are scaled down to a weighted length of sqrt(bound), in whole parts."""
+    """How vectors are scaled down to a weighted length of sqrt(bound), in whole parts."""
 
     bound: int
     parts: int
     entries: EntryWeights
 
     def weights(self, squares: Integers, one: int = 1) -> Integers:
-        """Of vectors in whole numbers of 1 / `one`; their `squares` are by `entries.whole`."""
+        """The whole parts kept of vectors in units of 1 / `one`, given their weighted `squares`."""
         return clipped_weights(squares, self.bound * one**2 * self.entries.one, self.parts)
 
     def shares(self, lengths: Floats, one: int = 1) -> Floats:
-        """The same, as shares of one, of vectors with these squared weighted lengths."""
+        """The shares kept of vectors with these squared weighted lengths."""
         whole = np.rint(np.minimum(lengths * one**2 * self.entries.one, 2.0**62))
         return self.weights(whole.astype(np.int64), one) / self.parts

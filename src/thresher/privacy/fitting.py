@@ -1,9 +1,10 @@
 """The bound that fits the number of points, by simulation on public data.
 
-A small bound means little noise, but more is clipped, and what the prior makes up for that is off
-by a share that no number of points makes smaller. So the more points there are, the larger the
-bound should be. Candidates are tried on made-up points: validation points, drawn with unequal
-chances, since the real ones are a different sample, from classes whose shares differ.
+A small bound means little noise, but more is clipped. The prior makes up for that, but its error is
+a share of the values, and no number of points makes it smaller. So the more points there are, the
+larger the bound should be. Candidates are tried on made-up points: validation points, drawn with
+unequal chances. The chances are unequal because the real points are a different sample, from
+classes whose shares differ.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ BETTER = 0.99  # a larger bound must be better by this to be taken
 
 
 def fitted(design: Design, points: int) -> Design:
-    """The design with the bound that makes the smallest error on so many made-up points."""
+    """The design with the bound that has the smallest error on this many made-up points."""
     public, size = design.public, design.setting.points_per_owner or 1
     assert public is not None  # noqa: S101 - by those who call
     made = [_made(public, size, max(1, points // size), trial) for trial in range(TRIALS)]
@@ -45,7 +46,7 @@ def fitted(design: Design, points: int) -> Design:
 def candidate_bounds(
     public: Public, entries: EntryWeights, size: int, shares: tuple[float, ...]
 ) -> Integers:
-    """Such shares of public units have at most these squared weighted lengths, themselves too."""
+    """The quantiles, at these shares, of the squared weighted lengths of public units."""
     if size > 1:  # owners of so many points each
         lengths = entries.lengths(public.grouped(size))
     else:
@@ -54,17 +55,17 @@ def candidate_bounds(
 
 
 def usual_bound(public: Public, entries: EntryWeights, size: int = 1) -> int:
-    """A quarter of the public units have at most this squared weighted length.
+    """The squared weighted length that a quarter of the public units do not exceed.
 
     A training point with a longer vector is scaled down, and the prior makes up for it: less noise
-    for all is worth more (benchmarks/privacy.py; from a tenth to a half there is little
-    difference).
+    for all is worth more. Shares from a tenth to a half give similar results
+    (benchmarks/privacy.py).
     """
     return int(candidate_bounds(public, entries, size, (UNFITTED,))[0])
 
 
 def _made(public: Public, size: int, units: int, seed: int) -> tuple[Floats, Floats]:
-    """Vectors of units, and how many units have each."""
+    """Vectors of made-up units, and how many units have each."""
     random = np.random.default_rng(seed)
     kinds = public.kinds
     chance = random.standard_exponential(len(kinds))
@@ -79,7 +80,7 @@ def _made(public: Public, size: int, units: int, seed: int) -> tuple[Floats, Flo
 
 
 def _missed(design: TableDesign, public: Public, made: tuple[Floats, Floats]) -> float:
-    """The relative error of the values of validation points."""
+    """The relative error that a design makes in the values of validation points."""
     setting = design.setting
     random, (vectors, drawn) = np.random.default_rng(0), made
     lengths = design.clipping.entries.lengths(vectors)

@@ -1,4 +1,4 @@
-"""A private release by leaves of a public forest: all that is public before points are counted."""
+"""A private release by leaves of a public forest: what is public before points are counted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_COUNTED = 1 << 24  # points in a leaf: noise can claim more, but prices har
 
 
 class LeafContributions(Contributions):
-    """Private points in the leaves of a forest: a point adds one in each tree that it fills."""
+    """Private points in the leaves of a forest: a point adds one in each tree that counts it."""
 
     def __init__(self, points: Points, side: ForestSide, units: Units) -> None:
         self.points, self.side, self.units = points, side, units
@@ -39,7 +39,7 @@ class LeafContributions(Contributions):
         self.unit_of = units.each(np.arange(len(units)))
 
     def squares(self, importance: Integers | None = None) -> Integers:
-        """The squared length of each unit's vector; a leaf counts as its `importance` says."""
+        """The squared length of each unit's vector; a leaf's square counts `importance` times."""
         classes, leaves = self.side.shape
         weight = np.ones(leaves, np.int64) if importance is None else importance
         squares = np.zeros(len(self.units), np.int64)
@@ -63,7 +63,7 @@ class LeafContributions(Contributions):
         return np.array([each.pay(self.inside) for each in lists])
 
     def _trees(self) -> Iterator[tuple[Integers, Integers]]:
-        """The points that fill each tree, and their places in the table."""
+        """For each tree, the points that it counts and their places in the table."""
         leaves = self.side.shape[1]
         for tree, (start, _) in enumerate(pairwise(self.side.forest.starts.tolist())):
             found = self.inside.rows.leaves(tree)
@@ -73,17 +73,17 @@ class LeafContributions(Contributions):
 
 @dataclass(frozen=True)
 class LeafSetting(Setting):
-    """The table counts points by class and leaf.
+    """The setting whose table counts points by class and leaf.
 
-    A point is in one leaf of each tree that it fills, so its vector has as many ones as it fills
-    trees, and nothing has to be clipped. T1, T2 and T9 hold as they are.
+    A point is in one leaf of each tree that counts it. So its vector has one 1 for each such tree,
+    and nothing has to be clipped. T1, T2 and T9 hold unchanged.
     """
 
     side: ForestSide  # type: ignore[assignment]
     radius: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        """Refuse a forest that is not fit for private points."""
+        """Raise if the forest cannot be used for private points."""
         if self.side.features is None:
             raise InputError(
                 "forest needs X_val and y_val here: private points cannot judge each other"
@@ -93,9 +93,10 @@ class LeafSetting(Setting):
 
     @property
     def plain_bound(self) -> int:
-        """For points what none exceeds; for owners what three of four made-up ones do not.
+        """The usual bound: no point exceeds it, and three of four made-up owners do not.
 
-        Those have rows of the validation set, so nothing private is asked (docs/privacy.md).
+        Owners are made up from rows of the validation set, so nothing private is used
+        (docs/privacy.md).
         """
         size = self.points_per_owner or 1
         if size == 1:
@@ -106,21 +107,21 @@ class LeafSetting(Setting):
         return math.ceil(float(np.quantile(squares, KEPT)) * (size / some) ** 2)
 
     def _owned(self, rows: Integers, owners: Integers | None = None) -> LeafContributions:
-        """What rows of the validation set would add as points."""
+        """What units of validation rows would add to the table."""
         points = as_points(self.validation, rows)
         return LeafContributions(points, self.side, Units.of(owners, len(rows)))
 
     def certified_bound(self) -> int:
-        """The squared length of every point: the trees that it fills."""
+        """The squared length of every point: the number of trees that count it."""
         return self.side.forest.trees_each
 
     @property
     def mass(self) -> float | None:
-        """What a unit adds to the table, if none of it is clipped."""
+        """The sum of the numbers that a unit adds to the table, if none of it is clipped."""
         return float(self.side.forest.trees_each * (self.points_per_owner or 1))
 
     def record(self) -> dict[str, Any]:
-        """What a release says of its forest; there is no radius."""
+        """What a release says about its forest."""
         forest = self.side.forest
         return super().record() | {
             "metric": "leaves",
@@ -134,7 +135,7 @@ class LeafSetting(Setting):
         return LeafContributions(points, self.side, units)
 
     def public(self) -> Public | None:
-        """Leaves have no prior: the release speaks for itself."""
+        """Return None: leaves have no prior."""
         return None
 
     def row_worths(
@@ -147,12 +148,12 @@ class LeafSetting(Setting):
         return exactly, about, self.prices(nobody).pay(rows.inside, "newcomers")
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
-        """The prices of an estimated table; `draws` tell how sure it is."""
+        """The prices of an estimated table; `draws` show how certain the table is."""
         del prior  # there is none
         return self.prices(floored_counts(table, draws, self.entries))
 
     def entry_prices(self, prices: PriceList) -> Floats:
-        """What a member is paid for each number that it adds to the table."""
+        """What a member is paid for adding one to each number of the table."""
         return self.side.member_prices(prices.table, self.semivalue).ravel()
 
     def prices(self, table: Array | tuple[Floats, Floats]) -> PriceList:
@@ -162,9 +163,10 @@ class LeafSetting(Setting):
 
 
 def public_forest(X_val: Any, y_val: Any, *, trees: int = 16, leaves: int = 16) -> Forest:
-    """A random forest in whose leaves private points can be counted, by silos too.
+    """Grow a random forest on public rows, in whose leaves private points can be counted.
 
-    Every point fills all of its trees. The same rows give the same forest: its seed is 0.
+    Silos can use it, too. Every tree counts every point. The same rows always give the same forest,
+    because its seed is 0.
 
     Parameters
     ----------

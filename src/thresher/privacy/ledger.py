@@ -1,10 +1,11 @@
-"""The ledger: a cap on what may ever be released about one data set, and all that was spent.
+"""The ledger: a cap on all releases about one data set, and a record of all that was spent.
 
-Every release is charged before its noise is drawn; to check and to charge are one transaction.
-A crash may waste budget, never leak: a charge without a release stays spent. Whatever is asked,
-all entries are read and checked before any of them counts (`chain`).
+Every release is charged before its noise is drawn. Checking and charging are one transaction. A
+crash can waste budget but cannot leak data: a charge without a release stays spent. Every operation
+reads and checks all entries before it uses any of them (`chain`).
 
-A charge fits if the total, however the releases were chosen, is within the cap (`cap`).
+A charge fits if the new total is within the cap, even if each release was chosen after seeing the
+ones before (`cap`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FORMAT = "thresher.ledger/1"
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A charge: its number in the ledger, and the ledger's last hash after it."""
+    """The receipt of a charge: its number in the ledger, and the ledger's last hash after it."""
 
     seq: int
     head: str
@@ -43,7 +44,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A ledger in order: its entries, its last hash, and whether its witness was there always."""
+    """A ledger that passed its check: its length, last hash, and whether it kept its witness."""
 
     entries: int
     head: str
@@ -193,7 +194,7 @@ class Ledger(Terms):
         return self._balance().answer(request)
 
     def complete(self, request: str, receipt: Receipt, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to the request: `body`, now stored, or the one that was stored before."""
+        """Store `body` as the answer to the request unless it has one; return the stored one."""
         with self._chain().appending() as page:
             balance = Balance.of(page.entries)
             stored = balance.answer(request)
@@ -223,7 +224,7 @@ class Ledger(Terms):
         return self.complete(request, receipt, draw(receipt)), True
 
     def close(self) -> None:
-        """End the use of this object; no file is held open between calls."""
+        """Stop using this object. There is no file to close: none is held open between calls."""
         self._kept = None
 
     def __enter__(self) -> Self:
@@ -266,7 +267,7 @@ def _check_terms(
 
 
 def _read_cap(chain: Chain) -> Cap:
-    """The cap in the first entry, checked as when it was made."""
+    """The cap in the first entry, checked just like a new one."""
     try:
         terms = chain.first.content if chain.first and chain.first.kind == "cap" else {}
         cap = [terms[name] for name in ("format", *Cap.__match_args__)]

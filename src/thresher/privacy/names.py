@@ -1,4 +1,4 @@
-"""Labels and owners of private points, each read for itself: None where one cannot be read."""
+"""Labels and owners of private points, each read on its own: None where one cannot be read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INEXACT = np.longdouble, np.clongdouble  # but these round what they are compare
 def read_labels(name: str, labels: Any) -> RawLabels:
     """Labels as a sequence, None where one is masked or cannot be read.
 
-    What is refused is what labels of the same type without entries would be refused for.
+    Labels are refused only for reasons that would also apply to an empty list of the same type.
     """
     if isinstance(labels, np.ma.MaskedArray):
         return _unmasked(name, labels)
@@ -50,7 +50,7 @@ def _unmasked(name: str, labels: np.ma.MaskedArray[Any, Any]) -> RawLabels:
 
 
 def _is_refused(name: str, labels: Any) -> bool:
-    """Whether labels are refused that have no entries."""
+    """Whether labels without entries, of this type, would be refused."""
     try:
         raw_labels(name, labels[:0])
     except Exception:  # noqa: BLE001
@@ -66,13 +66,13 @@ def _one(name: str, label: Any) -> Any:
 
 
 def _is_nested(labels: Any) -> bool:
-    """Whether these are lists or structs of Polars, which are no names."""
+    """Whether these are lists or structs of Polars, which cannot be names."""
     polars: Any = sys.modules.get("polars")
     return polars is not None and isinstance(labels, polars.Series) and labels.dtype.is_nested()
 
 
 def declared_kind(labels: Any) -> str:
-    """The kind of labels that their type tells, as NumPy abbreviates it; "" where it tells none."""
+    """The kind of labels that their type shows, as NumPy abbreviates it; "" if it shows none."""
     dtype = getattr(labels, "dtype", None)
     kind = getattr(dtype, "kind", "")
     numeric = getattr(dtype, "is_numeric", None)  # of Polars
@@ -85,7 +85,7 @@ def declared_kind(labels: Any) -> str:
 
 
 def read_owners(owners: Any) -> tuple[Any, ...] | None:
-    """The owner of each point, None where it is missing or could not be told from others."""
+    """The owner of each point; None where it is missing or cannot be told apart from others."""
     if owners is None:
         return None
     raw = read_labels("owners", owners)
@@ -102,9 +102,9 @@ def _is_name(owner: Any) -> bool:
 
 
 def number_owners(owners: tuple[Any, ...]) -> NDArray[np.int64]:
-    """A number for each owner, the same for the same owner; None has one, too.
+    """A number for each point's owner, the same for the same owner; None has a number, too.
 
-    Which owners are the same is a question of those two alone: where a comparison fails they are
+    Whether two owners are the same depends on those two alone. If comparing them fails, they are
     not.
     """
     numbers: dict[Hashable, int] = {}
@@ -115,7 +115,7 @@ def number_owners(owners: tuple[Any, ...]) -> NDArray[np.int64]:
 
 
 def is_plain(name: Any) -> bool:
-    """Whether a label or an owner is of a type of Python; a type may have a hash that fails."""
+    """Whether a label or an owner has a built-in type; another type may have a hash that fails."""
     return id(type(name)) in PLAIN
 
 
@@ -127,7 +127,7 @@ def _is_known(kind: type) -> bool:
 
 
 class _Name:
-    """An owner of any type; one of a type that is not known equals none of another type."""
+    """An owner of any type. If its type is not known, it equals no owner of another type."""
 
     __slots__ = ("kind", "owner")
 

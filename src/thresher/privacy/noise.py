@@ -21,7 +21,7 @@ TAIL = 14.0  # seeded tables reach so many sigma
 
 
 class Noise(Protocol):
-    """A source of noise and of samples."""
+    """A source of noise and of random samples."""
 
     def gaussian(self, sigma: float, size: int) -> Integers:
         """Discrete Gaussians: P(x) proportional to exp(-x^2 / (2 sigma^2)) on the integers."""
@@ -30,7 +30,7 @@ class Noise(Protocol):
         """Discrete Laplace: P(x) proportional to exp(-|x| / scale) on the integers."""
 
     def sample(self, rate: float, size: int) -> Flags:
-        """Independent coins that show True with probability `rate`, at most."""
+        """Independent coins that show True with a probability of at most `rate`."""
 
 
 class System:
@@ -89,13 +89,13 @@ class Seeded:
 
 
 class Relay:
-    """Noise of another source; `draw` is all that a subclass says."""
+    """Noise that comes from elsewhere; a subclass defines `draw`."""
 
     def __init__(self, source: Noise) -> None:
         self._source = source
 
     def draw(self, kind: str, number: float, size: int) -> Any:
-        """So many numbers of a kind, each of which is the name of a method."""
+        """Draw this many numbers of a kind, which is the name of a method."""
         return getattr(self._source, kind)(number, size)
 
     def gaussian(self, sigma: float, size: int) -> Integers:
@@ -112,12 +112,12 @@ class Relay:
 
 
 def noise_source(seed: int | None) -> Noise:
-    """The operating system's entropy, or what a seed repeats."""
+    """The noise source: the operating system's entropy, or a seeded one."""
     return System() if seed is None else Seeded(check_count("seed", seed, least=0))
 
 
 def opendp() -> Any:
-    """OpenDP, which takes seconds to import."""
+    """The OpenDP package, imported only when needed, which takes seconds."""
     return require("opendp.prelude", purpose="a private release", extra="private")
 
 

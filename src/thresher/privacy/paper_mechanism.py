@@ -82,44 +82,44 @@ class Paper:
 
 @dataclass(frozen=True)
 class PaperDesign(Design):
-    """Poisson-sampled Gaussian counts, by the number of steps that compose."""
+    """The paper's mechanism as planned: Gaussian counts of Poisson samples, composed over steps."""
 
     setting: Setting
     options: Paper
 
     @property
     def steps(self) -> int:
-        """Releases that compose: one a fresh sample."""
+        """How many releases compose: one for each fresh sample."""
         return len(self.setting.validation) if self.options.sample == "fresh" else 1
 
     @property
     def sensitivity(self) -> float:
-        """Of one step, for a point that is in its sample."""
+        """The sensitivity of one step to a point in its sample."""
         per_validation_point = 3 if self.options.counts == "three" else 1
         return math.sqrt(per_validation_point * len(self.setting.validation) / self.steps)
 
     @cached_property
     def multiplier(self) -> float:
-        """Noise over sensitivity."""
+        """The ratio of noise to sensitivity."""
         return sampled_multiplier(
             self.setting.budget, self.options.rate, self.steps, self.setting.adjacency
         )
 
     @property
     def sigma(self) -> float:
-        """Of the noise on the scaled counts."""
+        """The sigma of the noise on the scaled counts."""
         return discrete_sigma(SCALE * self.sensitivity, 1 / self.multiplier)
 
     @property
     def untold(self) -> str:
-        """Values beside a sample are other numbers than the exact ones; rescaled, noise is all."""
+        """Why there is no error: samples change values, and rescaled counts are mostly noise."""
         if self.options.rescale:
             return "counts divided by the rate are mostly noise, and no prior says what they were"
         return f"the paper's mechanism {CAVEAT}"
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the release record says of it."""
+        """What the release record says about the mechanism."""
         return {
             "mechanism": "paper",
             "noise": "discrete Gaussian",
@@ -134,11 +134,11 @@ class PaperDesign(Design):
         }
 
     def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002, ARG002
-        """An (epsilon, delta) pair: sampled releases have no place in a Gaussian filter."""
+        """The cost as an (epsilon, delta) pair: a Gaussian filter cannot hold sampled releases."""
         return Cost(epsilon=self.epsilon(adjacency, unit), delta=self.setting.budget.delta)
 
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:  # noqa: ARG002
-        """By dp-accounting; the unit is a point always."""
+        """The epsilon according to dp-accounting; the unit is always a point."""
         budget = self.setting.budget
         if adjacency == self.setting.adjacency:
             return budget.epsilon
@@ -147,7 +147,7 @@ class PaperDesign(Design):
         )
 
     def noise(self, source: Noise) -> Integers:
-        """Three or two discrete Gaussians a validation point."""
+        """Three or two discrete Gaussians for each validation point."""
         m = len(self.setting.validation)
         kinds = 3 if self.options.counts == "three" else 2
         return source.gaussian(self.sigma, kinds * m).reshape(kinds, m)
@@ -167,11 +167,11 @@ class PaperDesign(Design):
         return SCALE * np.array(rows)
 
     def prices(self, release: Integers) -> PriceList:
-        """Prices at the counts rounded to the nearest possible ones."""
+        """Prices at the released counts, rounded to the nearest possible ones."""
         return self._prices(release / SCALE)
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
-        """The same with noise drawn anew taken off."""
+        """Prices at the released counts minus newly drawn noise."""
         found, random = release / SCALE, np.random.default_rng(0)
         spread = self.sigma / SCALE
         noisy = [found - spread * random.standard_normal(found.shape) for _ in range(DRAWS)]

@@ -4,7 +4,7 @@ The validation set plays the training set: points are drawn from it with replace
 privatized and priced as a real release would, and the values of the validation points at those
 prices are compared with their exact ones. Nothing private is looked at.
 
-So a release that would be noise can be told from public numbers, before it is charged.
+So public numbers show whether a release would be noise, before it is charged.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def plan_release(
     bounds: tuple[float, float] | None = None, empty: float | None = None, kernel: Any = BOX,
     rings: int = RINGS, forest: Forest | None = None,
 ) -> list[Plan]:  # fmt: skip
-    """What each mechanism is expected to give for this many points, the best first.
+    """Plan a release: what each mechanism is expected to give for this many points, best first.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def plan_release(
 
 
 def _design(mechanism: Any, setting: Setting) -> Design:
-    """A mechanism fitted to a setting; if it counts first, it finds what is expected."""
+    """A mechanism fitted to a setting; a "counted" bound gets the expected number of units."""
     if getattr(mechanism, "bound", None) != "counted":
         return design_release(mechanism, setting)
     assert setting.points is not None  # noqa: S101 - a plan is for so many
@@ -191,7 +191,7 @@ def _usual_table(design: Design, n: int) -> Floats:
 
 
 def _trial(design: Design, public: Public | None, n: int, seed: int) -> tuple[float, float, float]:
-    """Relative error, rank agreement, and that of the zero-budget score."""
+    """The relative error and the rank agreement of a trial, and those ranks for the free score."""
     setting = design.setting
     drawn = _drawn(setting, n, seed)
     exact = setting.exact_prices(drawn)
@@ -201,7 +201,7 @@ def _trial(design: Design, public: Public | None, n: int, seed: int) -> tuple[fl
 
 
 def _drawn(setting: Setting, n: int, seed: int) -> Contributions:
-    """What so many points add that are drawn from the validation set with replacement."""
+    """What this many points, drawn from the validation set with replacement, add to the table."""
     which = np.random.default_rng(seed).integers(0, len(setting.validation), n)
     owners = np.arange(n) // (setting.points_per_owner or 1)
     return setting.contributions(as_points(setting.validation, which), Units.of(owners, n))
@@ -213,7 +213,7 @@ def _relative(values: Floats, truth: Floats) -> float:
 
 
 def rank_agreement(values: Floats, truth: Floats) -> float:
-    """Spearman's correlation, NaN where one side is constant.
+    """Spearman's rank correlation; NaN if one side is constant.
 
     Examples
     --------

@@ -7,12 +7,12 @@ public row r, m their mean and K their covariance, n training points give a tabl
     counts  ~  Normal(n m, kappa n (1 + n / R) K + tau W)          R public rows
     release =  clipped counts + noise of variance sigma^2 W
 
-W is diagonal with mean 1: less noise is where fewer points are near (`entry_weights`).
-K also has the directions in which the table moves when the classes have other shares, or labels
-are wrong more often. The unknown n, the factor kappa (how far the training set may differ from the
-public one) and tau (by how much each count on its own) are weighed by the likelihood of the
-release. Means and shares are first drawn towards their averages: few public rows say little about
-one small neighborhood.
+W is diagonal with mean 1: there is less noise where fewer points are near (`entry_weights`). K also
+has the directions in which the table moves when classes have other shares, or labels are wrong more
+often. Three numbers are unknown: n, the factor kappa (how far the training set may differ from the
+public one) and tau (how far each count may differ on its own). Guesses at them are weighted by the
+likelihood of the release. Means and shares are first drawn towards their averages, because a few
+public rows say little about one small neighborhood.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TAUS = (0.0, *(10.0**half for half in np.arange(0, 7.5, 0.5)))  # 100,000 points
 class Prior:
     """What the validation set says about the counts of clipped units.
 
-    A unit is `size` points: 1, or what owners usually have.
+    A unit is `size` points: 1, or the usual number of an owner's points.
     """
 
     def __init__(self, public: Public, clipping: Clipping, size: int = 1) -> None:
@@ -63,7 +63,7 @@ class Prior:
         self.clipped_spread = np.concatenate([clipped, wide * units.shifts(shifts)])
 
     def posterior(self, release: Floats, sigma: Floats) -> Posterior:
-        """The counts behind a release with noise of these standard deviations."""
+        """The likely counts behind a release with noise of these standard deviations."""
         with one_blas_thread():  # small products: several threads would only wait for each other
             return Posterior(self, release, sigma)
 
@@ -79,22 +79,22 @@ class Fits:
     tau: Floats
 
     def some(self, which: Array) -> Fits:
-        """Some of them, or some more often than once."""
+        """The guesses at these places, which may repeat."""
         return Fits(*(getattr(self, field.name)[which] for field in fields(self)))
 
     def likely(self) -> Fits:
-        """Log-likelihoods turned into weights that add up to 1; the unlikely are left out."""
+        """The likely guesses, with log-likelihoods turned into weights that add up to 1."""
         found = self.some(np.flatnonzero(self.weight > self.weight.max() - UNLIKELY))
         weight = np.exp(found.weight - found.weight.max())
         return replace(found, weight=weight / weight.sum())
 
 
 class Posterior:
-    """The law of the counts given a release: a mean, and tables drawn from it.
+    """The distribution of the counts given a release: its mean, and tables drawn from it.
 
-    It is a mixture over guesses at kappa and tau, weighted by their likelihood; n given those is a
-    regression with an error of its own. `misfit` is the variance of the counts around n m over that
-    which chance alone gives.
+    It is a mixture over guesses at kappa and tau, weighted by their likelihood. Given those, n
+    follows from a regression, with an error of its own. `misfit` is the variance of the counts
+    around n m, divided by the variance from chance alone.
     """
 
     def __init__(self, prior: Prior, release: Floats, sigma: Floats) -> None:
@@ -141,10 +141,10 @@ class Posterior:
         return Fits(score, best, 1 / np.sqrt(bottom), common, tau).likely()
 
     def _usual_number(self) -> tuple[float, float]:
-        """The n that the size of the table says, and 1 / variance of the true one around it.
+        """The n that the size of the table suggests, and 1 / variance of the true n around it.
 
-        Where other shares of classes look like more points, the shape of the table says little
-        about n, and nothing else would keep it from going astray.
+        If other class shares look like more points, the shape of the table says little about n.
+        Then only this keeps n from going astray.
         """
         y, m = self._seen, self._usual
         known = max(float(m @ m), 1e-300)
@@ -152,7 +152,7 @@ class Posterior:
         return n, 1 / ((NUMBER_SPREAD * n) ** 2 + 1 / known)
 
     def _deviations(self, fits: Fits, seen: Floats) -> Floats:
-        """The expected deviations of the counts from n m, given the whitened ones of releases."""
+        """The expected deviations of the counts from n m, given whitened ones of releases."""
         outside = fits.tau[:, None] / self._sigma**2 + 1.0
         z = seen @ self._axes.T
         inside = (z / (fits.common[:, None] * self._lam + outside)) @ self._axes
@@ -162,10 +162,10 @@ class Posterior:
         return fits.common[:, None] * shared + alone * self._own
 
     def draws(self, count: int, random: np.random.Generator) -> Floats:
-        """Tables drawn from the posterior, one a row.
+        """Tables drawn from the posterior, one per row.
 
-        A table and a release are drawn from the prior; how far the one is missed by the other is
-        added to the mean.
+        A table and its release are drawn from the prior. The error in estimating the table from its
+        release is added to the mean.
         """
         which = random.choice(len(self._fits.weight), count, p=self._fits.weight)
         fits, (rows, cells) = self._fits.some(which), self._prior.spread.shape

@@ -1,7 +1,7 @@
 """Private points: whatever a row holds, only that row is affected.
 
-An error that names a bad row, or a class list read off the labels, would say something about the
-data. Here a row that cannot be used (a number that is missing, infinite or beyond 1e72; no
+An error that names a bad row, or a class list taken from the labels, would reveal something about
+the data. Here a row that cannot be used (a number that is missing, infinite or beyond 1e72; no
 direction under the cosine metric; a label that is not in the class list; no owner) counts for
 nothing and is worth nothing, and nothing else changes. Only shapes and types are refused.
 """
@@ -36,7 +36,7 @@ OWNER = "it has no owner"
 
 @dataclass(frozen=True)
 class PrivatePoints:
-    """The usable points, where they stand in the input, and which rows pass which test there."""
+    """The usable points, their places in the input, and which input rows pass which test."""
 
     points: Points
     where: NDArray[np.int64]
@@ -51,13 +51,13 @@ class PrivatePoints:
         return len(self.passed[FEATURES])
 
     def in_input_order(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers for the usable points as numbers for all rows, 0 for the others."""
+        """Numbers for the usable points, spread over all rows of the input; 0 for the others."""
         out = np.zeros(self.total)
         out[self.where] = values
         return out
 
     def unusable(self) -> dict[int, str]:
-        """The rows that count for nothing, and why: for the holder of the points alone."""
+        """The rows that count for nothing, and why: only for the holder of the points."""
         fine = reduce(np.logical_and, self.passed.values())
         return {
             row: "; ".join(why for why, passed in self.passed.items() if not passed[row])
@@ -68,9 +68,9 @@ class PrivatePoints:
 def read_points(
     X: Any, y: Any, validation: Validation, owned: NDArray[np.bool_] | None = None
 ) -> PrivatePoints:
-    """The points that can be used; refuses only what is wrong with shapes and types.
+    """Read the points that can be used; raise only for wrong shapes and types.
 
-    A point that is not `owned`, where that matters, cannot be used either.
+    If `owned` is given, a point that is not owned cannot be used either.
     """
     labels = read_labels("y", y)
     width = len(validation) if validation.rows is None else validation.rows.width
@@ -102,7 +102,7 @@ def read_points(
 
 
 def _read_codes(labels: Any, kind: str, classes: Classes) -> tuple[Any, dict[str, Any]]:
-    """Codes of labels, or targets on their grid, and which rows have them."""
+    """The codes of labels or the grid steps of targets, and which rows have them."""
     if isinstance(classes, TargetClasses):
         if kind in TEXT:
             raise InputError(
@@ -129,7 +129,7 @@ def _some(array: NDArray[Any], where: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _codes(labels: Any, classes: Classes) -> Codes:
-    """Class codes, -1 for what is not a class, not even something that could be one."""
+    """Class codes; -1 for everything that is not one of the classes."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
         return classes.known_codes(labels)
     entries = labels.tolist() if isinstance(labels, np.ndarray) else labels
@@ -155,7 +155,7 @@ def _code(label: Any, classes: Classes) -> int:
 
 
 def _check_kind(kind: str, classes: Classes) -> None:
-    """Refuse labels whose type is text where no class is text, and the reverse."""
+    """Raise if the labels' type is text and no class is text, or the reverse."""
     text = [isinstance(label, str | bytes) for label in classes.labels]
     if (kind in TEXT and not any(text)) or (kind in NUMBERS and all(text)):
         ours = "text" if kind in TEXT else "numbers"

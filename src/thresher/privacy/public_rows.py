@@ -43,14 +43,14 @@ class Public:
 
     @property
     def entries(self) -> int:
-        """Numbers of a vector for each validation point: (same, other)."""
+        """How many numbers a vector has for each validation point: two, (same, other)."""
         return 2
 
     @classmethod
     def of(cls, validation: Validation, radius: float, least: int = LEAST_ROWS) -> Public | None:
-        """All validation points, or some of them, evenly spaced, where there are many.
+        """All validation points as rows, or, if there are many, some of them at equal steps.
 
-        None where distances are precomputed, or rows are too few to say anything.
+        Return None if distances are precomputed, or if the rows are too few to say anything.
         """
         if validation.rows is None or len(validation) < least:
             return None
@@ -70,7 +70,7 @@ class Public:
         return self.codes[self.rows][:, None] == self.codes[None, :]
 
     def lengths(self, entries: EntryWeights) -> Floats:
-        """The squared weighted length of each row's vector, itself left out."""
+        """The squared weighted length of each row's vector, which does not count the row itself."""
         return np.asarray(self.near @ entries.squares)
 
     def vectors(self, rows: slice) -> Floats:
@@ -79,24 +79,24 @@ class Public:
         return np.concatenate([near & same, near & ~same], axis=1).astype(np.float64)
 
     def total(self, weights: Floats) -> Floats:
-        """The sum of all vectors, each times its weight; one sum for every row of weights."""
+        """The weighted sum of all vectors; one sum for every row of weights."""
         total = np.zeros((*weights.shape[:-1], self.entries * self.near.shape[1]))
         for lo, hi in cut(0, len(self.near), CHUNK_ROWS):
             total += weights[..., lo:hi] @ self.vectors(slice(lo, hi))
         return total
 
     def grouped(self, size: int) -> Floats:
-        """The vectors of made-up owners of so many rows each, drawn at random."""
+        """The vectors of made-up owners of `size` rows each, drawn at random and kept."""
         if size not in self._groups:
             rows = len(self.near)
             self._groups[size] = self.owners(size, np.ones(rows), np.random.default_rng(0))
         return self._groups[size]
 
     def owners(self, size: int, chance: Floats, random: np.random.Generator) -> Floats:
-        """The vectors of other made-up owners, whose rows are drawn with these chances.
+        """The vectors of new made-up owners, whose rows are drawn with these chances.
 
-        No row is drawn twice where there are enough: a row is longer with itself than with another.
-        Rows leave themselves out, hence the factor.
+        No row is drawn twice if there are enough, because a row added to itself is longer than two
+        different rows. Rows do not count themselves, hence the factor.
         """
         rows, part = len(chance), chance / chance.sum()
         twice = 2 * size > rows
@@ -109,7 +109,7 @@ class Public:
         return {}
 
     def worth(self, prices: Floats) -> Floats:
-        """What each row would be worth at prices of members; more lists may be axes before them."""
+        """What each row would be worth at member prices; leading axes may hold several lists."""
         flat = prices.reshape(*prices.shape[: prices.ndim - self.price_axes], -1)
         parts = [
             self.vectors(slice(lo, hi)) @ np.moveaxis(flat, -1, 0)
@@ -118,23 +118,24 @@ class Public:
         return np.moveaxis(np.concatenate(parts), 0, -1)
 
     def crowd(self, weights: Floats, members: Flags) -> Floats:
-        """How much of some rows, by their weights, is near each validation point."""
+        """The total weight of these rows near each validation point."""
         return np.asarray(weights[members] @ self.near[members])
 
     def masses(self, tables: Floats) -> Floats:
-        """The numbers of tables that count points: all of them."""
+        """The numbers of a table that count points: here all of them."""
         return tables
 
     def kept(self, clipped: Floats, whole: Floats) -> Floats:
-        """Which share of each number of a table clipping leaves."""
+        """The share of each number of a table that clipping leaves."""
         part, mass = self.masses(clipped), self.masses(whole)
         return np.divide(part, mass, out=np.ones_like(mass), where=mass > 0)
 
     def shifts(self, weights: Floats) -> Floats:
-        """How the table moves if there are more points of one class, or more of it mislabeled.
+        """How the table moves if one class has more points, or more wrong labels.
 
-        Two rows a class: the mean vector of its validation points, and the mean vector they would
-        have under a random other label. One of many classes has a small share, which moves by less.
+        There are two rows for each class: the mean vector of its validation points, and the mean
+        vector they would have under a random other label. If there are many classes, each share is
+        small and moves by less.
         """
         classes = np.unique(self.kinds)
         rows, usual = [], 2 / max(len(classes), 2)
@@ -148,7 +149,7 @@ class Public:
         return np.array(rows)
 
     def shrunk(self, raw: Floats) -> Floats:
-        """The mean vector, with masses and label shares drawn to their averages."""
+        """The mean vector, with masses and label shares drawn towards their averages."""
         half, rows = len(raw) // 2, len(self.near)
         same, mass = raw[:half], raw[:half] + raw[half:]
         chance = mass * (1 - mass) / (rows - 1)
@@ -164,7 +165,7 @@ class Public:
 
 
 def _strength(shares: Floats, seen: Floats, share: float) -> float:
-    """How many points the average share is worth: from how much shares really differ."""
+    """How many points the average share is worth, given how much the shares really differ."""
     if not len(shares):
         return 1.0
     chance = share * (1 - share)
@@ -179,9 +180,10 @@ def total_deviations(draws: Floats) -> Floats:
 
 
 def priceable(table: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """Counts (same, other) that can be priced, from an estimated table.
+    """Turn an estimated table into counts (same, other) that can be priced.
 
-    A total is at least two of its standard deviations: prices rise steeply towards zero points.
+    A total is raised to two of its standard deviations, because prices rise steeply towards zero
+    points.
     """
     half = len(table) // 2
     total = table[:half] + table[half:]

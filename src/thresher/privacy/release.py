@@ -32,7 +32,7 @@ STEPS = 2.0  # expected errors on each side of an interval; measured to hold abo
 
 @dataclass(frozen=True)
 class Error:
-    """How far off private values are, by what the release itself tells; it costs nothing."""
+    """How far off private values are, estimated from the release itself at no cost."""
 
     # the expected root mean square error over the root mean square value, for points like the
     # validation points
@@ -54,7 +54,7 @@ class Error:
 
 
 class _Outcome:
-    """What a release and its seeded double have in common."""
+    """What a release and a seeded release have in common."""
 
     stored = False
     record: Mapping[str, Any]
@@ -91,8 +91,8 @@ class _Outcome:
     def personal_epsilon(self) -> Floats:
         """For every point, the epsilon that its owner's actual points are exposed to.
 
-        It holds whatever points other owners have. It is a function of the owner's own points: tell
-        it to that owner only.
+        It holds whatever points other owners have. It is computed from the owner's own points, so
+        show it only to that owner.
         """
         found = self._design.personal_epsilon(self._contributions)
         if found is None:
@@ -246,25 +246,25 @@ class SeededRelease(_Outcome):
 def is_noise(design: Design, table: Integers) -> bool:
     """Whether a released table is no larger than noise alone would be.
 
-    Then all that the release says is what the validation set says anyway, and its own error cannot
-    be told. The mean square of so many numbers is three standard deviations above that of noise in
-    about one of a thousand cases.
+    If so, the release says no more than the validation set does, and its error cannot be estimated.
+    The threshold is three standard deviations above the mean square of pure noise, which noise
+    exceeds in about one of a thousand cases.
     """
     return over_noise(design, table) < 1 + 3 * math.sqrt(2 / table.size)
 
 
 def is_hidden(design: Design, exact: Floats) -> bool:
-    """Whether an exact table would, on average, make a release that `is_noise`."""
+    """Whether an exact table would, on average, give a release for which `is_noise` is true."""
     return over_noise(design, exact) < 3 * math.sqrt(2 / exact.size)
 
 
 def over_noise(design: Design, table: Array) -> float:
-    """The mean square of the numbers in a table, each over that of its noise."""
+    """The mean square of the numbers in a table, each divided by its noise's deviation."""
     return float(((table / design.deviations) ** 2).mean())
 
 
 def release_format(record: Mapping[str, Any]) -> str:
-    """The format of a published release; one that protects nobody has another."""
+    """The format name of a published release; seeded releases have a different one."""
     return f"{FORMAT} seeded: protects nobody" if record["seeded"] else FORMAT
 
 

@@ -1,4 +1,4 @@
-"""A release as planned, from what a caller hands in: its public side, and a mechanism by name."""
+"""Plan a release from the caller's arguments: its public side, and a mechanism by name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {"table": Table, "paper": Paper, "cells
 
 @dataclass(frozen=True)
 class Game:
-    """Who judges, and what near and right mean: arguments of `dp_tknn_shapley`, not checked yet."""
+    """The validation set and what near and right mean: unchecked `dp_tknn_shapley` arguments."""
 
     X_val: Any
     y_val: Any
@@ -57,7 +57,7 @@ def release_setting(
     semivalue: Semivalue = "shapley", points_per_owner: int | None = None,
     points: int | None = None,
 ) -> Setting:  # fmt: skip
-    """All that is public before the points are looked at, checked."""
+    """Check everything that is public before the points are looked at, and return it."""
     known = check_semivalue(semivalue)
     return side_setting(
         _public_side(game), budget=budget, adjacency=adjacency, unit=unit, semivalue=known,
@@ -66,7 +66,7 @@ def release_setting(
 
 
 def side_setting(side: PublicSide, **rest: Any) -> Setting:
-    """The setting of a public side: a radius, a kernel, leaves, or targets."""
+    """The setting for a public side: one of radius, kernel, leaves or targets."""
     if isinstance(side, ForestSide):
         return LeafSetting(side, **rest)
     if isinstance(side, TargetSide):
@@ -128,10 +128,10 @@ def read_contributions(
     setting: Setting, X: Any, y: Any, owners: tuple[Hashable, ...] | None, *,
     together: bool = False,
 ) -> tuple[PrivatePoints, Contributions]:  # fmt: skip
-    """The usable points, and what each unit of them adds.
+    """The usable points, and what each unit of points adds.
 
-    Where there are owners, a point without one is not usable. A unit is a point or an owner, or
-    all of them `together`.
+    If there are owners, a point without one is not usable. A unit is a point or an owner, or, if
+    `together`, all points.
     """
     owned = None if owners is None else np.array([owner is not None for owner in owners], bool)
     private = read_points(X, y, setting.validation, owned)

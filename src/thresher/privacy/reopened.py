@@ -1,4 +1,4 @@
-"""A published release, opened again with one's own points: to check prices, and one's own pay."""
+"""Open a published release again with your own points, to check the prices and your own pay."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def reopen(
     published: Mapping[str, Any], X: Any, y: Any, X_val: Any, y_val: Any, *, owners: Any,
     classes: Any = None,
 ) -> Release | SeededRelease:  # fmt: skip
-    """The release that was published, with these points; no noise is drawn, nothing is charged.
+    """Open a published release with these points; no noise is drawn and nothing is charged.
 
     Prices, pay and values are computed from the published table, the public validation set and the
-    points that are handed in. So an owner can check its own pay by its own points.
+    points passed here. So owners can check their own pay with their own points.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def reopen(
 
 
 def _public_side(published: Mapping[str, Any], X_val: Any, y_val: Any, classes: Any) -> PublicSide:
-    """Who judges, and what near means, as the record says; a forest is in the price list."""
+    """The public side that the record describes; a forest is taken from the price list."""
     record = published["record"]
     if "forest_digest" not in record:
         validation = check_validation(

@@ -1,4 +1,4 @@
-"""A private release where near points weigh by their distance: what is public before it."""
+"""A private release in which near points count by their distance: what is public beforehand."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ SPREAD = 8.0  # near points that the usual spread over rings is worth
 
 
 def floored_counts(table: Floats, draws: Floats, entries: int) -> Floats:
-    """Estimated counts, none below zero; all entries of a cell add up to what noise can tell.
+    """Estimated counts made priceable: none below zero, and no cell total below its noise.
 
-    A cell (a validation point, or a leaf) has so many `entries`. Their sum is at least `FLOOR` of
-    its standard deviations, of which `draws` tell. Where nothing is left, all entries are alike.
+    Each cell (a validation point or a leaf) has this many `entries`. Their sum is raised to `FLOOR`
+    of its standard deviations over the `draws`. If all entries of a cell are 0, they share that sum
+    equally.
     """
     deviation = draws.reshape(len(draws), entries, -1).sum(axis=1).std(axis=0)
     split = table.reshape(entries, -1)
@@ -34,10 +35,10 @@ def floored_counts(table: Floats, draws: Floats, entries: int) -> Floats:
 
 
 class RingSetting(Setting):
-    """The table has two numbers for each ring of each validation point.
+    """The setting whose table has two numbers for each ring of each validation point.
 
-    A point is in one ring of a validation point, so that a unit moves the table by what it would
-    without rings, at the outer radius: T1, T2 and T9 hold as they are.
+    A point is in one ring of a validation point. So a unit moves the table by as much as it would
+    without rings, at the outer radius, and T1, T2 and T9 hold unchanged.
     """
 
     @property
@@ -46,7 +47,7 @@ class RingSetting(Setting):
         return self.side.kernel
 
     def record(self) -> dict[str, Any]:
-        """What a release says of classes and rings."""
+        """What a release says about classes and rings."""
         return super().record() | self._kernel.record()
 
     def public(self) -> Public | None:
@@ -55,7 +56,7 @@ class RingSetting(Setting):
         return plain and RingPublic.around(plain, self.validation, self._kernel)
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
-        """The prices of an estimated table; `draws` tell how sure it is."""
+        """The prices of an estimated table; `draws` show how certain the table is."""
         del prior  # is in the table
         return self.prices(floored_counts(table, draws, self.entries))
 
@@ -82,11 +83,11 @@ class RingPublic(Public):
 
     @property
     def entries(self) -> int:
-        """Numbers of a vector for each validation point."""
+        """How many numbers a vector has for each validation point."""
         return 2 * self.rings
 
     def vectors(self, rows: slice) -> Floats:
-        """The vectors of some rows: those with the label, ring by ring, then the others."""
+        """The vectors of some rows: counts with the label, ring by ring, then the other counts."""
         near, same = self.near[rows], self.same[rows]
         found = np.zeros((len(near), self.entries, near.shape[1]))
         entry = np.where(same, 0, self.rings) + self.place[rows]
@@ -94,15 +95,15 @@ class RingPublic(Public):
         return found.reshape(len(near), -1)
 
     def crowd(self, weights: Floats, members: Flags) -> Floats:
-        """How much of some rows, by their weights, is in each ring of each validation point."""
+        """The total weight of these rows in each ring of each validation point."""
         near, place = self.near[members], self.place[members]
         return np.array([weights[members] @ (near & (place == r)) for r in range(self.rings)])
 
     def shrunk(self, raw: Floats) -> Floats:
-        """The mean vector; how it spreads over rings is drawn towards what is usual.
+        """The mean vector, with its spread over rings drawn towards the usual one.
 
-        Points with the label of a validation point lie closer than others, so that each has a usual
-        spread of its own.
+        Points with the label of a validation point lie closer than others, so the two kinds have
+        separate usual spreads.
         """
         each = raw.reshape(2, self.rings, -1)
         total = super().shrunk(each.sum(axis=1).ravel()).reshape(2, 1, -1)

@@ -1,9 +1,8 @@
-"""Private features as numbers, each row for itself.
+"""Read private features as numbers, each row on its own.
 
-What one row holds changes nothing in how another one is read, and it raises and prints nothing: an
-entry that is missing, or that is no number, becomes NaN. What is refused is what a table of the
-same type without rows would be refused for: its type, its shape, the names and types of its
-columns. Those are public.
+No row changes how another one is read, and no row raises or prints anything: an entry that is
+missing, or not a number, becomes NaN. A table is refused only for reasons that would also apply if
+it had no rows: its type, its shape, the names and types of its columns. Those are public.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ _one_at_a_time = threading.RLock()  # filters of warnings belong to the whole pr
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Let objects of unknown types do what they do without a word.
+    """Suppress the warnings of objects of unknown types.
 
-    Where it is needed depends on the type of a table, never on what a row holds.
+    Whether this is used depends on the type of a table, never on what a row holds.
     """
     with _one_at_a_time, warnings.catch_warnings(action="ignore"):
         yield
 
 
 def read_features(name: str, table: Any, width: int) -> Features:
-    """A table of private features as an array of floats, NaN where an entry cannot be read.
+    """Read a table of private features as an array of floats, NaN where an entry cannot be read.
 
-    Rows of a list that have another `width` are NaN throughout. An array or a data frame may have
-    no rows.
+    In a list of rows, a row that does not have this `width` is all NaN. An array or a data frame
+    may have no rows.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def read_features(name: str, table: Any, width: int) -> Features:
 
 
 def _read_plain(name: str, table: Any, width: int) -> NDArray[Any]:
-    """An array or a sequence of rows as an array, of floats unless its type is to be refused."""
+    """An array or a sequence of rows as an array, of floats unless its type must be refused."""
     if isinstance(table, np.ndarray):
         array = _unmasked(table)
         if array.dtype.kind == "O" and array.ndim in {1, 2}:
@@ -77,7 +76,7 @@ def _read_plain(name: str, table: Any, width: int) -> NDArray[Any]:
 
 
 def _unmasked(table: NDArray[Any]) -> NDArray[Any]:
-    """An array with NaN, or None among objects, where it is masked."""
+    """An array with NaN in place of masked entries, or None if it holds objects."""
     if not isinstance(table, np.ma.MaskedArray):
         return np.asarray(table)
     array, mask = np.ma.getdata(table), np.ma.getmaskarray(table)
@@ -97,7 +96,7 @@ def _read_rows(table: Any, width: int) -> NDArray[np.float64]:
 
 
 def _read_row(row: Any, target: NDArray[np.float64]) -> None:
-    """Put the numbers of one row into `target`, if it has so many."""
+    """Put the numbers of one row into `target` if the lengths agree."""
     try:
         entries = [] if isinstance(row, NO_ROWS) else list(islice(row, len(target) + 1))
         if len(entries) == len(target):
@@ -108,7 +107,7 @@ def _read_row(row: Any, target: NDArray[np.float64]) -> None:
 
 
 def read_number(entry: Any, *, text: bool = False) -> float:
-    """One entry as a number, NaN where it is none; with `text`, text may say a number."""
+    """One entry as a number, or NaN; with `text`, text that spells a number counts, too."""
     try:
         if text and isinstance(entry, str):
             return float(entry)
@@ -134,9 +133,10 @@ def _read_frame(name: str, table: Any) -> Features:
 
 
 def _with_numbers(table: Any) -> Any:
-    """A frame whose columns of text, of anything or of nothing are columns of numbers.
+    """A frame with its columns of text, of objects or of nulls turned into numbers.
 
-    One row with text may make a whole column one of text, so text that says a number is one.
+    One row with text may turn a whole column into text, so text that spells a number is read as
+    one.
     """
     if type(table).__name__ not in {"DataFrame", "Table"}:
         return table
@@ -159,7 +159,7 @@ def _with_numbers(table: Any) -> Any:
 
 
 def _is_loose(dtype: str) -> bool:
-    """Whether entries of such a column may say anything, by the name of its type."""
+    """Whether a column of this type may hold anything, judging by the type's name."""
     return dtype.lower().partition("[")[0] in LOOSE
 
 
@@ -169,7 +169,7 @@ def _read_entries(column: Any) -> NDArray[np.float64]:
 
 
 def read_text(column: Any) -> Any:
-    """An Arrow column of text as one of numbers, missing where a cell is none."""
+    """An Arrow column of text as numbers, missing where a cell is not a number."""
     import pyarrow as pa
 
     try:
@@ -186,7 +186,7 @@ def _cell_number(cell: Any) -> float | None:
 
 
 def _by_columns(table: Any) -> NDArray[np.float64]:
-    """The columns of a frame one by one, and entry by entry where there is no other way."""
+    """Read a frame column by column, or entry by entry if there is no other way."""
     import narwhals as nw
 
     frame: Any = nw.from_native(table, eager_only=True)

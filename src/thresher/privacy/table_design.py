@@ -33,7 +33,7 @@ POINT_SCALE = 64  # parts of one that a point's weight is a whole number of
 
 @dataclass(frozen=True)
 class TableDesign(Design):
-    """The table mechanism: sensitivity sqrt(B), or what the setting has for other changes."""
+    """The table mechanism as planned: its sensitivity is sqrt(B), times a factor of the setting."""
 
     setting: Setting
     bound: int
@@ -44,12 +44,12 @@ class TableDesign(Design):
 
     @property
     def parts(self) -> int:
-        """Clipped weights are whole numbers of this part of one."""
+        """How many parts one has: clipped weights are whole numbers of these parts."""
         return POINT_SCALE if self.setting.unit == "point" else OWNER_SCALE
 
     @property
     def scale(self) -> int:
-        """How many whole numbers of the table stand for one point."""
+        """The whole number in the table that stands for one point."""
         return self.parts * self.setting.one
 
     @property
@@ -68,14 +68,14 @@ class TableDesign(Design):
     def length(self, adjacency: Adjacency, unit: Unit | None = None) -> float:
         """The weighted length by which the scaled table can move if one `unit` changes.
 
-        By default one of those that are protected.
+        The default unit is the protected one.
         """
         moved = self.setting.moved[self.setting.unit, unit or self.setting.unit][adjacency]
         return self.scale * math.sqrt(moved * self.bound)
 
     @cached_property
     def sigma(self) -> float:
-        """Of the noise on the scaled table that the guarantee counts on, where the weight is 1."""
+        """The sigma that the guarantee counts on, for entries of the scaled table with weight 1."""
         mu = self.budget_mu * math.sqrt(1 - self.spared)
         return discrete_sigma(self.length(self.setting.adjacency), mu, self.entries.largest)
 
@@ -86,32 +86,32 @@ class TableDesign(Design):
 
     @property
     def drawn_sigma(self) -> float:
-        """Of all noise on the scaled table, where the weight is 1."""
+        """The sigma of all noise, for entries of the scaled table with weight 1."""
         return self.sigma * math.sqrt(self.excess)
 
     @property
     def deviations(self) -> Floats:
-        """Of all noise on the scaled table: those of an entry of each validation point."""
+        """The sigma of all noise on the scaled table, for an entry of each validation point."""
         return self.drawn_sigma / self.entries.roots
 
     def mu(self, length: float) -> float:
-        """At which noise hides moves of the scaled table by this weighted length."""
+        """The mu at which noise hides moves of the scaled table by this weighted length."""
         return discrete_mu(length, self.sigma, self.entries.largest)
 
     def whole_mu(self, length: float) -> float:
-        """The same for all that is released."""
+        """The mu at which such moves are hidden in everything that is released."""
         return math.hypot(self.mu(length), self.budget_mu * math.sqrt(self.spared))
 
     @property
     def untold(self) -> str:
-        """The prior knows what clipping takes from points, not from owners of many points."""
+        """Why there is no error: no prior, or owners of unknown size; or ""."""
         if self.public is None:
             return "without a prior, nothing says how far off the counts are"
         return "" if self.setting.knows_size else UNKNOWN_SIZE
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the release record says of it."""
+        """What the release record says about the mechanism."""
         return {
             "mechanism": "table",
             "noise": "discrete Gaussian",
@@ -124,20 +124,20 @@ class TableDesign(Design):
         }
 
     def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002
-        """mu^2, for Gaussian DP, or an (epsilon, delta) pair."""
+        """The cost as mu^2, for the Gaussian filter, or as an (epsilon, delta) pair."""
         if filter == "basic":
             return Cost(epsilon=self.epsilon(adjacency, unit), delta=self.setting.budget.delta)
         return Cost(mu_squared=self.whole_mu(self.length(adjacency, unit)) ** 2)
 
     def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
-        """Exact conversion of mu; for the adjacency and unit of the budget, what was asked for."""
+        """The epsilon converted from mu, exactly; as asked for if these are the budget's own."""
         if (adjacency, unit) == (self.setting.adjacency, self.setting.unit):
             return self.setting.budget.epsilon
         mu = self.whole_mu(self.length(adjacency, unit))
         return gaussian_epsilon(mu, self.setting.budget.delta)
 
     def noise(self, source: Noise) -> Integers:
-        """A discrete Gaussian for each number of the table, of the width that its weight asks."""
+        """One number of discrete Gaussian noise for each entry, as wide as its weight requires."""
         drawn = np.empty((self.setting.entries, len(self.entries.whole)), np.int64)
         for width in np.unique(self.deviations).tolist():
             places = np.flatnonzero(self.deviations == width)
@@ -150,7 +150,7 @@ class TableDesign(Design):
         return contributions.counts(self.weights(self.squares(contributions)))
 
     def personal_epsilon(self, contributions: Contributions) -> Floats:
-        """From the length of each unit's own clipped vector, and that of a worst replacement."""
+        """The epsilon of each unit, from its own clipped vector and that of a worst replacement."""
         distinct, which = np.unique(self.squares(contributions), return_inverse=True)
         weights, one = self.weights(distinct).tolist(), self.entries.one
         replaced = self.setting.adjacency == "replace-one"
@@ -173,7 +173,7 @@ class TableDesign(Design):
         return [self.setting.estimated(draw, draws, prior=known) for draw in draws]
 
     def estimates(self, release: Integers) -> tuple[Floats, Floats]:
-        """The expected counts given the release, and tables drawn from their law, one a row."""
+        """The expected counts given the release, and tables drawn from the posterior in rows."""
         table, sigma = self._in_points(release)
         random = np.random.default_rng(0)
         if self.public is None:  # the release speaks for itself
@@ -182,7 +182,7 @@ class TableDesign(Design):
         return posterior.mean, posterior.draws(DRAWS, random)
 
     def misfit(self, release: Integers) -> float:
-        """How much more the counts vary around what is expected than chance explains."""
+        """How much more the counts vary around the expected ones than chance explains."""
         return self._prior.posterior(*self._in_points(release)).misfit
 
     def _in_points(self, release: Integers) -> tuple[Floats, Floats]:
@@ -191,7 +191,7 @@ class TableDesign(Design):
         return release.ravel() / self.scale, sigma
 
     def kept_shares(self) -> Floats:
-        """Which share of each count clipping leaves, as the public prior expects it."""
+        """The share of each count that clipping leaves, as the public prior expects it."""
         if self.public is None:
             return np.ones(self.setting.entries * self.setting.cells)
         prior = self._prior

@@ -32,12 +32,11 @@ class Table:
         looking at the points, "usual", "certified" or "counted". "usual" fits the public number of
         points (`points=`) by a simulation on the validation set. Without that number, or without a
         prior, it is chosen so that a quarter of the validation points are near no more than B
-        others: `points=` then changes nothing. "certified" is so
-        large that nothing is ever clipped. "counted" fits a noisy count of the units, which takes a
-        small part of the budget (T16).
+        others, and `points=` changes nothing. "certified" is so large that nothing is ever clipped.
+        "counted" fits a noisy count of the units, which takes a small part of the budget (T16).
     prior
         Whether to use the public validation set as a prior for the counts. A validation set that is
-        too small for one, or without features, is not used. Then the record says "none".
+        too small, or without features, is not used. Then the record says "none".
     weights
         How much less noise counts get where few points are near, and how much more where many are,
         from 0 (the same noise everywhere) to 1. The noise is sigma / s_v with s_v = (p_v +
@@ -95,7 +94,7 @@ class Table:
 
     @property
     def exponent(self) -> float:
-        """Of the weights of validation points; 0 where all weigh the same."""
+        """The exponent of the weights of validation points; 0 if all weigh the same."""
         if self.weights is None:
             return EXPONENT if self.bound in {"usual", "counted"} else 0.0
         return self.weights
@@ -126,27 +125,27 @@ def _check_countable(setting: Setting, prior: Public | None) -> None:
 
 @dataclass(frozen=True)
 class CountedDesign(TableDesign):
-    """A table whose bound waits for a noisy count of the units; until then it has the usual one.
+    """A table design whose bound follows from a noisy count; until then it has the usual bound.
 
-    A part of mu^2 is spent on that count. What follows is chosen by the noisy number and public
-    data, as with `points=`, so that the two add up to the budget (T16).
+    A part of mu^2 is spent on that count of the units. Everything after it depends on the noisy
+    number and public data, as with `points=`, so the two costs add up to the budget (T16).
     """
 
     count: int | None = None  # with noise
 
     @property
     def count_sigma(self) -> float:
-        """Of the noise on the count: every change of one unit moves it by at most 1."""
+        """The sigma of the noise on the count: any change of one unit moves it by at most 1."""
         return discrete_sigma(1.0, self.budget_mu * math.sqrt(self.spared))
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the release record says of it: bound and sigma only once they are known."""
+        """What the release record says; bound and sigma are None until they are known."""
         known = super().record | {"count": self.count, "count_sigma": self.count_sigma}
         return known if self.count is not None else known | {"bound": None, "sigma": None}
 
     def settled(self, contributions: Contributions, source: Noise) -> CountedDesign:
-        """With the bound that fits a noisy count of the units."""
+        """The design with the bound that fits a noisy count of the units."""
         noise = int(source.gaussian(self.count_sigma, 1)[0])
         return self._at(len(contributions.units) + noise)
 

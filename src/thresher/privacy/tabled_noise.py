@@ -1,10 +1,11 @@
-"""Discrete Gaussians by the hundred thousand: a table of the law, and 128 random bits a number.
+"""Fast discrete Gaussians: a table of the distribution, and 128 random bits for each number.
 
-OpenDP's sampler takes 15 microseconds a number, which is too long where each silo adds a share to
-10^5 entries. Here a number is looked up: the cumulative probabilities of a discrete Gaussian are
+OpenDP's sampler takes 15 microseconds for a number, which is too slow when each silo adds a share
+to 10^5 entries. Here a number is looked up: the cumulative probabilities of a discrete Gaussian are
 computed in whole numbers of 2^-128, and a uniform number of 128 bits from the operating system
-falls between two of them. So the law is met up to a distance of 2^-105 (T12 of docs/privacy.md). A
-law that is too wide for a table is that of a sum a + m b of two narrower ones.
+falls between two of them. The result is within a distance of 2^-105 of the exact distribution (T12
+of docs/privacy.md). A distribution that is too wide for a table is that of a sum a + m b of two
+narrower ones.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ SPREAD = 32.0  # variance of the finer part of a sum, over the square of the ste
 
 
 class TabledSystem(System):
-    """Noise from the operating system's entropy, faster: for shares of noise on long tables."""
+    """Faster noise from the operating system's entropy, for shares of noise on long tables."""
 
     def gaussian(self, sigma: float, size: int) -> Integers:
-        """Discrete Gaussians; see the module."""
+        """Discrete Gaussians, drawn as the module says."""
         return wide_gaussian(sigma**2, size)
 
 
 def wide_gaussian(variance: float, size: int) -> Integers:
-    """So many discrete Gaussians: P(x) proportional to exp(-x^2 / (2 variance)).
+    """Draw `size` discrete Gaussians: P(x) proportional to exp(-x^2 / (2 variance)).
 
-    For a large variance v it is a + m b, with a of variance 32 m^2 and b of (v - 32 m^2) / m^2 >=
-    32: the same law up to a factor 1 +- 10^-68 in every probability (T12).
+    For a large variance v, each is a + m b, with a of variance 32 m^2 and b of variance (v - 32
+    m^2) / m^2 >= 32. Every probability is exact up to a factor 1 +- 10^-68 (T12).
     """
     if variance <= WIDEST**2:
         return _looked_up(_table(variance), size)
@@ -49,7 +50,7 @@ def wide_gaussian(variance: float, size: int) -> Integers:
 
 
 def _looked_up(table: tuple[LongWords, LongWords, int], size: int) -> Integers:
-    """Numbers by inversion: how many cumulative probabilities are at most a uniform number."""
+    """Numbers by inversion: each counts the cumulative probabilities up to a uniform number."""
     high, low, reach = table
     uniform = np.frombuffer(os.urandom(16 * size), np.uint64).reshape(2, size)
     first = np.searchsorted(high, uniform[0], side="left")
@@ -62,7 +63,7 @@ def _looked_up(table: tuple[LongWords, LongWords, int], size: int) -> Integers:
 
 @lru_cache(maxsize=8)
 def _table(variance: float) -> tuple[LongWords, LongWords, int]:
-    """Cumulative probabilities in two words each, without the last, and the largest number."""
+    """The cumulative probabilities but the last, in two words each, and the largest number."""
     weights = exact_weights(variance)
     reach, total = len(weights) - 1, 2 * sum(weights) - weights[0]
     high, low, below = [], [], 0

@@ -1,13 +1,13 @@
-"""Targets in a private table: what a point with a target adds to a validation point it is near.
+"""What a point with a target adds, in a private table, to each validation point near it.
 
 Targets are clipped to public bounds and rounded to u = k / G, with k from -G at the lower bound to
 G at the upper one. A point adds L(u) = (u (u - 1) / 2, 1 - u^2, u (u + 1) / 2), which has length
 
     |L(u)|^2 = 1 - 3/2 u^2 (1 - u^2) <= 1,
 
-and the sums of these three tell how many points are near, the sum of their u and of their u^2. In
-units of 1 / (2 G^2) all three are whole numbers, so that nothing is rounded afterwards. No two sums
-of such vectors have a smaller cosine than -`OPPOSED` (T13 of docs/privacy.md).
+and the sums of these three show how many points are near, and the sums of their u and u^2. In units
+of 1 / (2 G^2) all three are whole numbers, so that nothing is rounded afterwards. No two sums of
+such vectors have a smaller cosine than -`OPPOSED` (T13 of docs/privacy.md).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENTRIES = 3
 
 
 def steps(u: Floats) -> Integers:
-    """Targets, 0 in the middle of the bounds and 1 at the upper one, clipped and rounded: k.
+    """Targets clipped and rounded to k; u is 0 in the middle of the bounds, 1 at the upper one.
 
     Examples
     --------
@@ -56,16 +56,16 @@ def basis(k: Integers) -> Integers:
 
 
 def sums(table: Floats) -> tuple[Floats, Floats, Floats]:
-    """How many points are near, the sum of their u and of their u^2, from sums of L(u)."""
+    """The number of near points and the sums of their u and u^2, from sums of L(u)."""
     low, middle, high = table
     return low + middle + high, high - low, high + low
 
 
 class TargetContributions(Contributions):
-    """The bits of private points, and the sums of L(u) over units.
+    """Which private points are near which validation points, and the sums of L(u) over units.
 
-    Vectors are whole numbers, `ONE` times what the theory has. Whose label agrees does not
-    matter here: all near pairs are counted as if there were one class.
+    Vectors are whole numbers: `ONE` times those of the theory. Labels do not matter here: all near
+    pairs are counted as if there were one class.
     """
 
     def __init__(self, points: Points, side: TargetSide, k: Integers, units: Units) -> None:

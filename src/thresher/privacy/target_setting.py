@@ -1,4 +1,4 @@
-"""A private release where points have targets: all that is public before they are looked at."""
+"""A private release of points with targets: what is public before the points are looked at."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TARGET_SHIFT = 0.1  # and of the share of it whose targets are wrong
 
 @dataclass(frozen=True)
 class TargetSetting(Setting):
-    """Points have targets within public bounds; the table has the sums of L(u)."""
+    """The setting for targets within public bounds; the table has the sums of L(u)."""
 
     side: TargetSide
     one: ClassVar[int] = ONE
@@ -52,11 +52,11 @@ class TargetSetting(Setting):
 
     @property
     def entries(self) -> int:
-        """Numbers that a validation point has in the table."""
+        """How many numbers the table has for each validation point."""
         return ENTRIES
 
     def record(self) -> dict[str, Any]:
-        """What a release says of its targets."""
+        """What a release says about its targets."""
         bounds: Any = self.side.classes
         return {"task": REGRESSION, "bounds": list(bounds.bounds), "empty": self.side.empty}
 
@@ -80,10 +80,11 @@ class TargetSetting(Setting):
         return TargetPublic(plain.rows, plain.codes, plain.near, u, self._half)
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
-        """The prices of estimated sums, of which `draws` tell how sure they are.
+        """The prices of estimated sums; `draws` show how certain the sums are.
 
-        A count is at least `FLOOR` of its standard deviations. With a `prior`, means are those with
-        as many more points as `PULL` deviations, whose targets are what the validation set tells.
+        A count is raised to `FLOOR` of its standard deviations. With a `prior`, means are computed
+        as if `PULL` deviations more points were near, with the targets that the validation set
+        suggests.
         """
         every = draws.reshape(len(draws), ENTRIES, -1)
         deviation = every.sum(axis=1).std(axis=0)
@@ -101,7 +102,7 @@ class TargetSetting(Setting):
 
     @cached_property
     def _usual(self) -> tuple[Floats, Floats] | None:
-        """The mean and the mean square of targets near each validation point, by public data."""
+        """The mean and mean square of targets near each validation point, from public data."""
         public = self.public()
         if public is None:
             return None
@@ -116,7 +117,7 @@ class TargetSetting(Setting):
         return self._list(count, first / some, second / some)
 
     def entry_prices(self, prices: PriceList) -> Floats:
-        """What a member is paid for each number that it adds: a quadratic at u = -1, 0 and 1."""
+        """What a member is paid for adding one to each number: a quadratic at u = -1, 0 and 1."""
         a, b, c = prices.member_prices
         return np.concatenate([a + u * self._half * (b + u * self._half * c) for u in (-1, 0, 1)])
 
@@ -151,7 +152,7 @@ class TargetSetting(Setting):
 
 @dataclass(frozen=True)
 class TargetPublic(Public):
-    """Which validation points each row is near, and the targets; 0 is the middle of the bounds."""
+    """Which validation points each row is near, and targets, 0 in the middle of the bounds."""
 
     targets: Floats  # of all M, from -1 to 1
     to_steps: float  # of the grid by which prices are paid
@@ -159,21 +160,21 @@ class TargetPublic(Public):
 
     @property
     def entries(self) -> int:
-        """Numbers of a vector for each validation point."""
+        """How many numbers a vector has for each validation point."""
         return ENTRIES
 
     @cached_property
     def adds(self) -> Floats:
-        """L(u) of the rows: three columns."""
+        """L(u) of each row, in three columns."""
         return basis(steps(self.targets[self.rows])).T / ONE
 
     def lengths(self, entries: EntryWeights) -> Floats:
-        """The squared weighted length of each row's vector, itself left out."""
+        """The squared weighted length of each row's vector, which does not count the row itself."""
         return super().lengths(entries) * (self.adds**2).sum(axis=1)
 
     @cached_property
     def kinds(self) -> Array:
-        """What kind of point each row is: to which quarter its target belongs."""
+        """What kind of point each row is: the quarter that its target belongs to."""
         u = self.targets[self.rows]
         return np.searchsorted(np.quantile(u, np.linspace(0, 1, KINDS + 1)[1:-1]), u)
 
@@ -183,20 +184,21 @@ class TargetPublic(Public):
         return np.concatenate([near * adds[:, None] for adds in self.adds[rows].T], axis=1)
 
     def worth(self, prices: Floats) -> Floats:
-        """What each row would be worth at prices of members: quadratics in grid steps."""
+        """What each row would be worth at member prices, which are quadratics in grid steps."""
         near, u = self.near.astype(np.float64), self.targets[self.rows] * self.to_steps
         a, b, c = (part @ near.T for part in np.moveaxis(prices, -2, 0))
         return np.asarray(a + u * (b + u * c))
 
     def masses(self, tables: Floats) -> Floats:
-        """How many points are near each validation point, in place of each of its numbers."""
+        """The number of points near each validation point, repeated for each of its numbers."""
         near = tables.reshape(*tables.shape[:-1], ENTRIES, -1).sum(axis=-2)
         return np.concatenate([near] * ENTRIES, axis=-1)
 
     def shifts(self, weights: Floats) -> Floats:
-        """More points with targets of one kind, or more of them with a target that is wrong.
+        """How the table moves if one kind has more points, or more wrong targets.
 
-        Two rows a kind: the mean vector of its rows, and that with the target of anybody.
+        There are two rows for each kind: the mean vector of its rows, and the mean vector that they
+        would have with any row's target.
         """
         usual, rows = self.adds.mean(axis=0), []
         for kind in np.unique(self.kinds):
@@ -208,7 +210,7 @@ class TargetPublic(Public):
     def shrunk(self, raw: Floats) -> Floats:
         """The mean vector, with mass, mean target and spread drawn towards their averages.
 
-        The validation point itself tells of the targets around it, as each row near it does.
+        The validation point's own target counts like that of one more row near it.
         """
         rows = len(self.near)
         mass, first, second = sums(raw.reshape(ENTRIES, -1))
@@ -224,7 +226,7 @@ class TargetPublic(Public):
 
 
 def _drawn(found: Floats, error: Floats, weights: Floats) -> Floats:
-    """Numbers drawn towards their average, by how much of their variance is error."""
+    """Numbers drawn towards their average, the more of their variance is error."""
     average = float(np.average(found, weights=weights))
     true = max(float(((found - average) ** 2 - error).mean()), 1e-12)
     trust = true / (true + error + 1e-15)
@@ -232,6 +234,6 @@ def _drawn(found: Floats, error: Floats, weights: Floats) -> Floats:
 
 
 def _vector(mass: Floats, mean: Floats, square: Floats) -> Floats:
-    """The sums of L(u) of so many points, with this mean and mean square of u."""
+    """The sums of L(u) over `mass` points with this mean and mean square of u."""
     low, high = (square - mean) / 2, (square + mean) / 2
     return np.concatenate([mass * low, mass * (1 - square), mass * high])

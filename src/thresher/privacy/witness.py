@@ -1,11 +1,11 @@
-"""What lies beside a chain of entries: how many there were, and the hash of the last.
+"""The witness file beside a chain of entries: how many there were, and the hash of the last.
 
 The witness only ever moves forward, from one state of the chain to a later one, and a writer draws
-no noise before the witness vouches for its entry. Writers normally take turns, by SQLite's lock.
-Some file systems have no locks that work, so the step itself also allows only one winner. Whoever
-creates the file `<witness>.<n>` decides what follows the state of n entries: it is created
-exclusively, and becomes the witness by a rename. A writer that finds it there finishes that step
-in place of its own, so a step that a crash broke off blocks nobody.
+no noise before the witness vouches for its entry. Writers normally take turns, by SQLite's lock. On
+some file systems locks do not work, so the step itself also allows only one winner. The writer that
+creates the file `<witness>.<n>` decides what follows the state of n entries. Only one writer can
+create that file, and a rename makes it the witness. A writer that finds the file finishes that step
+instead of its own, so a step that a crash interrupted blocks nobody.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ LOOKS = 20  # at a step whose file has no content yet, 10 ms apart
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A state of a chain."""
+    """A state of a chain: its length and its last hash."""
 
     entries: int
     head: str
 
     @classmethod
     def of(cls, entries: Sequence[Entry]) -> Witness:
-        """The state that these entries are."""
+        """The state of a chain with these entries."""
         return cls(len(entries), entries[-1].hash)
 
     @classmethod
     def parse(cls, content: bytes) -> Witness:
-        """The witness that `content` is, byte for byte; else a `ValueError`."""
+        """Parse a witness; raise a `ValueError` unless `content` is one, byte for byte."""
         kept = json.loads(content)
         if not isinstance(kept, dict) or set(kept) != {"entries", "head"}:
             raise ValueError("not a witness")
@@ -53,7 +53,7 @@ class Witness:
 
     @property
     def content(self) -> bytes:
-        """What its file holds."""
+        """The content of its file."""
         return json.dumps(asdict(self)).encode("ascii")
 
     def vouches_for(self, entries: Sequence[Entry]) -> bool:
@@ -79,7 +79,7 @@ class WitnessFile:
             raise InputError(f"{self.path} is damaged: put back a copy of it") from broken
 
     def check_step(self) -> None:
-        """Raise unless the next step can be made, as far as can be seen before it is due."""
+        """Raise if the next step cannot be made, as far as that shows in advance."""
         longest = self.path.with_name(f"{self.path.name}-{2**63}")
         try:
             longest.touch()
@@ -96,11 +96,11 @@ class WitnessFile:
             ) from None
 
     def steps(self) -> list[Path]:
-        """The files of steps that were begun and not finished."""
+        """The files of steps that were begun but not finished."""
         return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}.*"))
 
     def advance(self, known: Witness | None, entries: Sequence[Entry]) -> None:
-        """Put the state of `entries` in the place of `known`, or finish what another began.
+        """Replace the state `known` by that of `entries`, or finish the step another writer began.
 
         The caller looks at the witness afterwards to see which state came next.
         """
@@ -124,7 +124,7 @@ class WitnessFile:
 
 
 def _create(step: Path, witness: Witness) -> None:
-    """Create the file of a step, unless it is there."""
+    """Create the file of a step unless it exists."""
     try:
         with step.open("xb") as file:
             file.write(witness.content)
@@ -136,7 +136,7 @@ def _create(step: Path, witness: Witness) -> None:
 
 
 def _finished(step: Path) -> Witness | None:
-    """What a step leads to, durably; None if it is made or given up, and another look is due."""
+    """The witness that a step leads to, safe on disk; None if the step is done or was given up."""
     for _ in range(LOOKS):
         try:
             with step.open("r+b" if os.name == "nt" else "rb") as file:

@@ -1,1 +1,1 @@
-"""Values by retraining a model for every coalition: what users compare with."""
+"""Values by retraining a model for every coalition, for comparison with other methods."""

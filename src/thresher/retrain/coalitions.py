@@ -1,7 +1,7 @@
-"""Coalitions in blocks: what is handed to a worker at a time, small to send.
+"""Coalitions in blocks: the small pieces of work that are sent to workers.
 
-A block yields one boolean mask over the points for each of its coalitions. The masks of a block
-may share their memory: each is good until the next.
+A block yields one boolean mask over the points for each of its coalitions. The masks of a block may
+share memory: each is valid until the next one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WALK, SUBSET = 1, 2  # end a seed: so that none equals a seed of other draws, of
 
 @dataclass(frozen=True)
 class Block(ABC):
-    """Coalitions number `low` to `high` - 1 among some points, in an order that a subclass has."""
+    """The coalitions with numbers `low` to `high` - 1, in the order of a subclass."""
 
     points: int
     low: int
@@ -28,7 +28,7 @@ class Block(ABC):
 
     @property
     def key(self) -> tuple[int, int]:
-        """Tells the block from all others of its run; the same in every run of these settings."""
+        """The block's key among all blocks of a run; the same in all runs with these settings."""
         return 0, self.low
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Block(ABC):
 
 @dataclass(frozen=True)
 class Prefixes(Block):
-    """The first `low`, ..., `high` - 1 points of a permutation; the one of this `walk`."""
+    """The first `low`, ..., `high` - 1 points of the permutation of this `walk`."""
 
     walk: int
     seed: int
@@ -52,7 +52,7 @@ class Prefixes(Block):
         return self.walk, self.low
 
     def masks(self) -> Iterator[Flags]:
-        """Every prefix is the one before and the next point of the permutation."""
+        """Yield every prefix: the one before, plus the next point of the permutation."""
         order = permutation(self.points, self.seed, self.walk)
         mask = np.zeros(self.points, np.bool_)
         mask[order[: self.low - 1]] = True
@@ -62,7 +62,7 @@ class Prefixes(Block):
 
 
 def permutation(points: int, seed: int, walk: int) -> Integers:
-    """The permutation of this walk: the same whoever asks, in whatever order."""
+    """The permutation of this walk, which does not depend on the worker or the order of calls."""
     return np.random.default_rng([seed, walk, WALK]).permutation(points)
 
 
@@ -73,7 +73,7 @@ class Subsets(Block):
     seed: int
 
     def masks(self) -> Iterator[Flags]:
-        """Number 1 is the complement of number 0, so that every point is in one and out of one."""
+        """Yield subsets; 1 is the complement of 0, so that every point is in and out once."""
         for number in range(self.low, self.high):
             part, place = divmod(number, DRAWN)
             if number == self.low or place == 0:
@@ -86,10 +86,10 @@ class Subsets(Block):
 
 @dataclass(frozen=True)
 class Without(Block):
-    """All points but one: without number `low`, ..., `high` - 1."""
+    """All points but one: without point `low`, ..., `high` - 1."""
 
     def masks(self) -> Iterator[Flags]:
-        """One point is left out at a time."""
+        """Yield the coalitions, each without one point."""
         mask = np.ones(self.points, np.bool_)
         for point in range(self.low, self.high):
             mask[point] = False

@@ -1,8 +1,8 @@
-"""The engine: blocks of coalitions to workers, in rounds of a few seconds.
+"""The engine, which sends blocks of coalitions to workers in rounds of a few seconds.
 
-After every round utilities are written to the journal, the plan takes them in, and the progress
-bar moves on. Rounds need nothing of a joblib backend but that it runs functions, so those of Ray
-and Dask serve as well. Arrays of some size go to local workers once, as memory maps.
+After every round, utilities are written to the journal, the plan accepts them, and the progress bar
+moves on. A joblib backend only has to run functions, so those of Ray and Dask work as well. Large
+arrays are sent to local workers only once, as memory maps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FEW_POINTS = 20  # with so few, any coalition may come again
 class Journal:
     """The utilities known so far, by block, and the checkpoint that new ones are written to.
 
-    More evaluations are no other setting: a run that is through can be prolonged.
+    The number of evaluations is not one of the settings, so a finished run can be extended.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -51,18 +51,18 @@ class Journal:
 
 @dataclass
 class Memory:
-    """Coalitions that are likely to come again: very small, nearly all, any of few points."""
+    """The results of coalitions that may well repeat: very small, very large, of few points."""
 
     points: int
     known: dict[bytes, tuple[float, bool]] = field(default_factory=dict)
 
     def recall(self, block: Block) -> Known:
-        """What is known of a block, by position: the utility, and whether its fit failed."""
+        """What is known about a block, by position: the utility, and whether its fit failed."""
         keys = ((position, self._key(mask)) for position, mask in enumerate(block.masks()))
         return {position: self.known[key] for position, key in keys if key in self.known}
 
     def keep(self, block: Block, outcome: Outcome) -> None:
-        """Remember what is worth it."""
+        """Keep results of coalitions that are likely to repeat."""
         found = zip(outcome.utilities, outcome.failed, strict=True)
         for mask, entry in zip(block.masks(), found, strict=False):
             key = self._key(mask)
@@ -76,7 +76,7 @@ class Memory:
 
 
 def work(utility: Refit, block: Block, enough: Enough | None, known: Known) -> Outcome:
-    """What a worker does: the utilities of a block, those `known` not computed again."""
+    """Compute the utilities of a block in a worker, except for those `known`."""
     return utility.evaluate(block.masks(), enough, known)
 
 
@@ -84,9 +84,9 @@ def run(
     utility: Refit, plan: Plan, journal: Journal, *, workers: int, processes: bool, pace: float,
     advance: Advance | None = None,
 ) -> Outcome:  # fmt: skip
-    """Compute until the plan is done, and return what the fits had to say.
+    """Compute until the plan is done, and return failures and warnings of the fits.
 
-    `pace` is what the dearest evaluation takes, in seconds.
+    `pace` is the number of seconds that the slowest evaluation takes.
     """
     from joblib import Parallel, delayed
 
@@ -129,7 +129,7 @@ def run(
 
 
 def _is_known(block: Block, plan: Plan, journal: Journal) -> bool:
-    """Whether all of it was computed before; the last block of a shorter run is not."""
+    """Whether the whole block was computed before, unlike the last block of a shorter run."""
     found = journal.known.get(block.key)
     if found is None:
         return False
@@ -138,7 +138,7 @@ def _is_known(block: Block, plan: Plan, journal: Journal) -> bool:
 
 
 def _count(plan: Plan, size: int, workers: int, pace: float) -> int:
-    """How many blocks make a round; no more than the plan seems to need."""
+    """How many blocks to compute in a round; no more than the plan seems to need."""
     left = plan.total() - plan.spent
     count = max(1, int(ROUND / (pace * size))) * workers
     return count if left <= 0 else max(workers, min(count, -(-left // size)))

@@ -1,4 +1,4 @@
-"""From checked arguments to a Valuation: what the four methods have in common."""
+"""From checked arguments to a `Valuation`: the steps that all four methods share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def estimate(
     owners: object, model: object, accelerate: object, mean: object, seed: object, workers: object,
     checkpoint: str | Path | None, progress: object,
 ) -> Valuation:  # fmt: skip
-    """Train until the plan is done, and return what it says."""
+    """Train until the plan is done, and return its values as a `Valuation`."""
     seed, game = check_count("seed", seed, least=0), problem.game
     known_owners = check_owners(owners, len(game.X))
     model = check_model(model, seed, numbers=problem.numbers)
@@ -88,7 +88,7 @@ def estimate(
 
 
 def _check_workers(workers: object) -> int:
-    """How many workers: as asked, as an active `joblib.parallel_config` says, or all cores."""
+    """How many workers to use: as asked, as in an active `joblib.parallel_config`, or all cores."""
     from joblib import effective_n_jobs
 
     if workers is None:
@@ -102,7 +102,7 @@ def _check_workers(workers: object) -> int:
 
 
 def check_limit(evaluations: object, stability: object) -> Limit:
-    """When to stop, from what the caller said."""
+    """When to stop, from the caller's arguments."""
     most = None if evaluations is None else check_count("evaluations", evaluations)
     wanted = None
     if stability is not None:
@@ -116,7 +116,7 @@ def check_limit(evaluations: object, stability: object) -> Limit:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a model is trained on, and judged by."""
+    """The data that a model is trained and tested on."""
 
     game: Any
     about: dict[str, Any]  # for the record
@@ -126,7 +126,7 @@ class Problem:
     def check(
         cls, X: Any, y: Any, X_val: Any, y_val: Any, *, classes: Any, task: str, empty: Any
     ) -> Problem:
-        """Points and validation set, with classes or with numbers."""
+        """Check points and validation set, with classes or with numbers."""
         if check_task(task) == REGRESSION:
             if classes is not None:
                 raise InputError("classes cannot be used with task='regression', which has targets")
@@ -150,7 +150,7 @@ class Problem:
 
 
 def _rows(rows: Any) -> NDArray[Any]:
-    """Models that work on their input in place have to make a copy."""
+    """The features as a read-only view, so that models that change their input have to copy it."""
     assert isinstance(rows, Rows)  # noqa: S101 - the metric is not "precomputed"
     view = rows.array.view()
     view.flags.writeable = False
@@ -158,7 +158,7 @@ def _rows(rows: Any) -> NDArray[Any]:
 
 
 def _everybody(utility: Refit) -> tuple[float, float]:
-    """The utility of all points, and the seconds it took; an error where the fit fails."""
+    """The utility of all points, and the seconds it took; raise if the fit fails."""
     everybody = np.ones(utility.points, np.bool_)
     seconds = []
     for _ in range(2 if isinstance(utility, Newton) else 1):  # the first call may have compiled
@@ -183,7 +183,7 @@ def _digest(game: Any) -> str:
 
 
 def _versions() -> list[str]:
-    """Of what a utility depends on."""
+    """The versions of the packages that utilities depend on."""
     from importlib.metadata import version
 
     return [f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "scipy")]

@@ -23,7 +23,7 @@ def leave_one_out(
     workers: int | None = None, checkpoint: str | Path | None = None, progress: bool = False,
     task: str = CLASSES, empty: float | None = None,
 ) -> Valuation:  # fmt: skip
-    """The accuracy that is lost when a point is left out of the training data.
+    """How much accuracy is lost if each point is left out of the training data.
 
     This is exact, with one fit for each point and one for all. The other arguments are those of
     `data_shapley`.
@@ -71,11 +71,12 @@ def data_shapley(
         has to hold at two checks in a row. If `evaluations` end first, there is a `FitWarning`.
     truncation
         Skip the rest of a permutation once utility is closer than this to that of all points. The
-        skipped points share what is missing evenly. This saves fits, and biases single values; 0
-        never skips. For regression, it is a share of what all points gain over none.
+        skipped points share the remaining utility evenly. This saves fits, and biases single
+        values; 0 never skips. For regression, it is a share of the gain of all points over none.
     accelerate
         Train `LogisticRegression` with Thresher's own kernel, about 20 times faster for up to about
-        25 features. It goes to the optimum, while scikit-learn stops a little earlier (`tol=1e-4`).
+        25 features. It trains to the optimum, while scikit-learn stops a little earlier
+        (`tol=1e-4`).
     mean
         As in `tknn_shapley`, but True by default: utility is then accuracy. With False it is the
         number of right predictions.
@@ -204,5 +205,5 @@ def data_banzhaf(
 
 
 def _range(start: Any, task: str) -> float:
-    """What a truncation is a share of: accuracies are from 0 to 1, squared errors are not."""
+    """What truncation is a share of: 1 for accuracy, and the gain of all points for regression."""
     return 1.0 if task == CLASSES else abs(start.full - start.none)

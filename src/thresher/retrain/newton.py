@@ -1,4 +1,4 @@
-"""Logistic regression trained to its optimum by our own kernel, from the last solution on."""
+"""Logistic regression trained to its optimum by our own kernel, starting at the last solution."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MOST_WEIGHTS = 512  # beyond, a Hessian costs more than many fits of scikit-lear
 class Newton(Refit):
     """The accuracy of `LogisticRegression` at the optimum of its objective.
 
-    scikit-learn stops short of it (`tol=1e-4`), so that single predictions next to the decision
-    boundary may differ. Where the kernel does not converge the model is fitted by scikit-learn.
+    scikit-learn stops just before the optimum (`tol=1e-4`), so single predictions next to the
+    decision boundary may differ. If the kernel does not converge, scikit-learn fits the model.
 
-    Columns are centered, which the intercept undoes, and scaled, which the penalties undo: the same
-    objective in other words, in which no column is large and none is far from zero.
+    Columns are centered, which the intercept undoes, and scaled, which the penalties undo. So the
+    objective stays the same, but no column is large or far from zero.
     """
 
     table: Floats  # one column per point, with a row of ones if there is an intercept
@@ -42,7 +42,7 @@ class Newton(Refit):
 
     @classmethod
     def of(cls, game: Game, model: Any) -> Newton:
-        """Transposed tables for the kernel; an error if it is not this model that is asked for."""
+        """Transpose tables for the kernel; raise unless the kernel can train this model."""
         check_plain(model)
         weights = game.X.shape[1] * (1 if len(game.labels) <= 2 else len(game.labels))
         if weights > MOST_WEIGHTS:
@@ -103,7 +103,7 @@ class Newton(Refit):
 
 @dataclass
 class Solution:
-    """Where the search for the next solution starts."""
+    """A solution, at which the search for the next one starts."""
 
     present: Integers
     weights: Floats
@@ -116,18 +116,18 @@ class Solution:
         return cls(np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0)))
 
     def predict(self, table: Floats) -> Integers:
-        """The class code of each column of a table."""
+        """Predict the class code of each column of a table."""
         scores = np.empty((len(self.weights), table.shape[1]))
         fill_scores(table, self.weights, scores)
         best = (scores[0] > 0).astype(np.int64) if len(scores) == 1 else scores.argmax(axis=0)
         return self.present[best]
 
     def copy(self) -> Solution:
-        """The same, to go on from without changing this one."""
+        """A copy that can be changed without changing this one."""
         return Solution(self.present, self.weights.copy(), self.factor.copy(), self.known)
 
     def moved_to(self, present: Integers, columns: int) -> Solution:
-        """The same if it is of these classes, else one at zero."""
+        """Return this solution if it has these classes; otherwise one at zero."""
         if self.known and np.array_equal(present, self.present):
             return self
         rows = 1 if len(present) == 2 else len(present)
@@ -135,7 +135,7 @@ class Solution:
 
 
 def check_plain(model: Any) -> None:
-    """Raise unless the kernel's objective is the model's."""
+    """Raise unless the model has the kernel's objective."""
     from sklearn.linear_model import LogisticRegression
 
     wanted = "accelerate=True needs a LogisticRegression with an L2 penalty and no class weights"

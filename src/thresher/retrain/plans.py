@@ -1,7 +1,7 @@
-"""Which coalitions to train on, and what their utilities say of the values.
+"""Plans: which coalitions to train on, and what values follow from their utilities.
 
-A plan hands out blocks and takes in their utilities, in the same order. What it makes of them never
-depends on who computed them, how many at once, or how rounds were cut.
+A plan hands out blocks, and accepts their utilities in the same order. Its result never depends on
+who computed them, how many at once, or how rounds were cut.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ MANY = 100  # samples after which values that are all the same are taken for gra
 
 @dataclass(frozen=True)
 class Limit:
-    """When to stop: after so many evaluations, or once the ranking is this stable."""
+    """When to stop: after this many evaluations, or once the ranking is this stable."""
 
     evaluations: int | None
     stability: float | None = None
 
     def at_least(self, least: int, purpose: str) -> Limit:
-        """The limit, if it allows so many evaluations; the usual one, if it has none."""
+        """The limit if it allows this many evaluations, or the default limit if there is none."""
         if self.evaluations is not None and self.evaluations < least:
             raise InputError(
                 f"evaluations must be at least {least} for {purpose}, got {self.evaluations}"
@@ -45,7 +45,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Start:
-    """What a plan needs to know: the players, the ends of the game, and the size of blocks."""
+    """What a plan needs to know: how many points, utility of none and of all, size of blocks."""
 
     points: int
     none: float
@@ -55,7 +55,7 @@ class Start:
 
 
 class Plan(Protocol):
-    """What the engine asks of a way to sample coalitions."""
+    """The interface of a plan, as the engine uses it."""
 
     spent: int = 0  # utilities that went into the values
     failed: int = 0  # and how many of them are of fits that failed
@@ -72,17 +72,17 @@ class Plan(Protocol):
         """At most `count` blocks to compute next, each handed out once."""
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
-        """What a block came to; blocks come back in the order in which they were handed out."""
+        """Accept the utilities of a block; blocks come back in the order they were handed out."""
 
     def total(self) -> int:
-        """How many evaluations it will be in all, as far as can be told."""
+        """How many evaluations are expected in all."""
 
     def result(self) -> tuple[Floats, Floats]:
         """The values and their standard errors."""
 
 
 class LeaveOneOut(Plan):
-    """Utility of all points minus utility of all others: exact, one fit a point."""
+    """Utility of all points minus utility of all others: exact, with one fit for each point."""
 
     def __init__(self, start: Start) -> None:
         self.full, self.values = start.full, np.empty(start.points)
@@ -94,23 +94,23 @@ class LeaveOneOut(Plan):
         return [self._blocks.pop() for _ in range(min(count, len(self._blocks)))]
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
-        """The values of the points left out."""
+        """Compute the values of the points left out."""
         self.values[block.low : block.low + len(utilities)] = self.full - utilities
         self.spent += len(utilities)
         self.failed += int(failed.sum())
         self.done = self.spent == len(self.values)
 
     def total(self) -> int:
-        """One fit a point."""
+        """One evaluation for each point."""
         return len(self.values)
 
     def result(self) -> tuple[Floats, Floats]:
-        """Neighbors, hence without error."""
+        """The values, which are exact."""
         return self.values, np.zeros(len(self.values))
 
 
 class Sampling(Plan, Protocol):
-    """Coalitions drawn in two halves: the ranking is stable where the halves agree on it."""
+    """Coalitions drawn in two halves: the ranking is stable if both halves agree on it."""
 
     start: Start
     limit: Limit
@@ -124,9 +124,9 @@ class Sampling(Plan, Protocol):
         return self.limit.stability if self._stable < LOOKS else None
 
     def total(self) -> int:
-        """The limit, or what the stability found so far lets expect.
+        """The limit, or the number that the stability found so far suggests.
 
-        Noise falls as 1/samples, so that s / (1 - s) grows in proportion to them.
+        Noise falls as 1/samples, so s / (1 - s) grows in proportion to the samples.
         """
         wanted, found = self.limit.stability, self.stability
         most = self.limit.evaluations
@@ -142,7 +142,7 @@ class Sampling(Plan, Protocol):
         return both.values(), both.errors()
 
     def _is_stable(self, samples: int) -> bool:
-        """Whether the ranking is stable, looked at now and then, after so many samples."""
+        """Whether the ranking is stable after this many samples; it is checked now and then."""
         wanted = self.limit.stability
         if wanted is None or samples < self._next_look:
             return False
@@ -156,12 +156,12 @@ class Sampling(Plan, Protocol):
 
 
 class Walks(Sampling):
-    """Permutations walked through, every point valued by what it adds where its turn comes.
+    """Walks through permutations that value every point by what it adds at its position.
 
-    value_i = E[weight(position) * (utility with i - utility before i)], the weight of position j
-    being n times the probability that a semivalue gives to coalitions of size j (1 for Shapley).
-    Positions of no weight are not trained for. With truncation a walk ends where its utility is
-    `enough`, and what is missing to the utility of all is shared evenly among the points left.
+    value_i = E[weight(position) * (utility with i - utility before i)], where the weight of
+    position j is n times the probability that a semivalue gives to coalitions of size j (1 for
+    Shapley). Positions without weight are not trained. With truncation, a walk ends once its
+    utility is `enough`, and the points left share the remaining utility evenly.
     """
 
     def __init__(self, start: Start, sizes: Floats, limit: Limit, truncation: float = 0.0) -> None:
@@ -181,11 +181,11 @@ class Walks(Sampling):
 
     @property
     def cost(self) -> int:
-        """Utilities that a whole walk asks for."""
+        """How many utilities a whole walk needs."""
         return max(0, self.high - self.low)
 
     def next(self, count: int) -> list[Prefixes]:
-        """Blocks of the first walks that are not through; one a walk where it may end early."""
+        """Blocks of the first unfinished walks; one for each walk if walks may end early."""
         start, most = self.start, self.limit.evaluations
         # walks beyond these may not count, or need not be begun yet
         walks = count if most is None else (most - self.spent) // self.cost
@@ -204,7 +204,7 @@ class Walks(Sampling):
         return blocks
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
-        """Utilities of a part of a walk; walks count in their order, once they are through."""
+        """Accept utilities of a part of a walk; finished walks count in their order."""
         walk = self._open[block.key[0]]
         walk.parts.append(utilities)
         walk.failed += int(failed.sum())
@@ -215,7 +215,7 @@ class Walks(Sampling):
             self.done = spent or self._is_stable(self.walks)
 
     def total(self) -> int:
-        """The evaluations that fit the limit, or those that stability will take."""
+        """The evaluations that the limit allows, or those that stability needs."""
         whole = self.cost if self.limit.stability is None else 1
         return super().total() // max(whole, 1) * whole
 
@@ -228,7 +228,7 @@ class Walks(Sampling):
         return sum(map(len, walk.parts)) == self.cost or self._ended(walk)
 
     def _ended(self, walk: _Walk) -> bool:
-        """Whether its last utility that is known was enough."""
+        """Whether the walk's last known utility was enough."""
         return self.enough is not None and bool(walk.parts) and self.enough(walk.parts[-1][-1])
 
     def _value(self, walk: _Walk) -> None:
@@ -250,7 +250,7 @@ class Walks(Sampling):
 
 @dataclass
 class _Walk:
-    """A walk under way: blocks not yet handed out, last first, and what came back."""
+    """An unfinished walk: blocks not yet handed out, last first, and utilities that came back."""
 
     waiting: list[Prefixes]
     parts: list[Floats] = field(default_factory=list)
@@ -258,7 +258,7 @@ class _Walk:
 
 
 def needed_positions(sizes: Floats) -> tuple[int, int]:
-    """The first and last position that matter: less than 1e-12 of the weight is outside."""
+    """The first and last positions that matter: less than 1e-12 of the weight lies outside."""
     below = np.cumsum(sizes)
     first = int(np.searchsorted(below, 1e-12))
     above = np.cumsum(sizes[::-1])
@@ -266,7 +266,7 @@ def needed_positions(sizes: Floats) -> tuple[int, int]:
 
 
 class RandomSubsets(Sampling):
-    """Coalitions with every point in or out by the toss of a coin: for Banzhaf values.
+    """Coalitions in which a coin decides whether each point is in: for Banzhaf values.
 
     A value is the mean utility with the point minus the mean utility without.
     """
@@ -286,7 +286,7 @@ class RandomSubsets(Sampling):
         return [Subsets(start.points, *piece, start.seed) for piece in pieces]
 
     def take(self, block: Block, utilities: Floats, failed: Flags) -> None:
-        """Subsets count in their order, those of even number in one half, odd in the other."""
+        """Accept subsets in their order: even numbers go to one half, and odd ones to the other."""
         for mask, utility, flag in zip(block.masks(), utilities, failed, strict=True):
             self.halves[self.spent % 2].add(mask, utility)
             self.spent += 1

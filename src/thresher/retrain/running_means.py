@@ -11,7 +11,7 @@ FIRM = 20  # samples from which a point's own spread counts as much as the sprea
 
 
 class Moments:
-    """Mean and variance of vectors, one pass, nothing kept (Welford; Chan et al. for sums).
+    """Mean and variance of vectors in one pass, without storing them (Welford; Chan et al.).
 
     Examples
     --------
@@ -27,7 +27,7 @@ class Moments:
         self.mean, self.squares = np.zeros(size), np.zeros(size)
 
     def add(self, sample: Floats) -> None:
-        """One more vector."""
+        """Add one more vector."""
         self.count += 1
         change = sample - self.mean
         self.mean += change / self.count
@@ -38,7 +38,7 @@ class Moments:
         return self.mean.copy()
 
     def errors(self) -> Floats:
-        """The standard deviation of the mean."""
+        """The standard error of the mean."""
         if self.count < 2:
             return np.full(len(self.mean), np.nan)
         own = self.squares / (self.count - 1)
@@ -55,8 +55,10 @@ class Moments:
 
 
 class InAndOut:
-    """Mean utility of the coalitions with a point minus that of those without: every coalition
-    tells of every point (maximum sample reuse). Utilities are taken relative to `center`.
+    """Mean utility of coalitions with a point minus that of coalitions without it.
+
+    Every coalition informs every value (maximum sample reuse). Utilities are taken relative to
+    `center`.
     """
 
     def __init__(self, size: int, center: float) -> None:
@@ -65,19 +67,19 @@ class InAndOut:
         self.outside = np.zeros((3, size))
 
     def add(self, mask: Flags, utility: float) -> None:
-        """One more coalition; one at a time, so that no sum depends on how they were cut."""
+        """Add one coalition; one at a time, so that no sum depends on how blocks were cut."""
         shifted = utility - self.center
         powers = np.array([[1.0], [shifted], [shifted**2]])
         self.inside += powers * mask
         self.outside += powers * ~mask
 
     def values(self) -> Floats:
-        """NaN for a point that was never in, or never out."""
+        """The differences of the means; NaN for a point that was never in, or never out."""
         with np.errstate(invalid="ignore"):
             return self.inside[1] / self.inside[0] - self.outside[1] / self.outside[0]
 
     def errors(self) -> Floats:
-        """The variances of the two means add up."""
+        """The standard errors: the variances of the two means add up."""
         both = self.inside + self.outside
         with np.errstate(invalid="ignore", divide="ignore"):
             own = _variance(*self.inside) / self.inside[0]
@@ -92,7 +94,7 @@ class InAndOut:
 
 
 def _variance(number: Floats, total: Floats, squares: Floats) -> Floats:
-    """The variance of so many numbers; NaN for fewer than two."""
+    """The variance of `number` numbers; NaN for fewer than two."""
     spread = np.maximum(squares - total**2 / number, 0.0) / (number - 1)
     return np.where(number > 1, spread, np.nan)
 
@@ -100,18 +102,19 @@ def _variance(number: Floats, total: Floats, squares: Floats) -> Floats:
 def _firm(own: Floats, common: Floats | float, count: Floats | int) -> Floats:
     """Variances of `count` samples each, drawn toward what all points have in `common`.
 
-    What a point adds is most often nothing and sometimes much. While few samples have been drawn, a
-    point that has not had its great moment yet seems both worth less and known better than it is;
-    the others have had theirs. No variance gets smaller than the point's own samples say.
+    A point usually adds nothing, and sometimes much. With few samples, a point that has not added
+    much yet seems both worth less and more certain than it is. Other points have already added
+    much, so their variances help. No variance becomes smaller than that of the point's own samples.
     """
     return np.maximum(own, (count * own + FIRM * common) / (count + FIRM))
 
 
 def agreement(one: Floats, other: Floats) -> float:
-    """How well the ranking by both halves of a sample would agree with that of another such sample.
+    """How well the ranking by a whole sample would agree with that of another such sample.
 
-    With rho the rank correlation of the halves it is 2 rho / (1 + rho) (Spearman and Brown), at
-    least 0; NaN where all values are equal in both halves, 0 where they are in one.
+    With rho the rank correlation of the two halves, this is 2 rho / (1 + rho) (Spearman and Brown),
+    and at least 0. It is NaN if all values are equal in both halves, and 0 if they are equal in
+    one.
 
     Examples
     --------

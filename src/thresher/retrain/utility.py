@@ -1,7 +1,8 @@
 """The utility of a coalition: the accuracy, on the validation set, of a model trained on it.
 
-Never a crash, always a number: nobody at all guesses (1/C), points of one class predict that class,
-and a model that cannot be fitted is replaced by the class that most of its points carry.
+It is always a number and never an error. A coalition without points guesses (1/C), and points of
+one class predict that class. If a model cannot be fitted, the most frequent class of its points is
+predicted.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ NOTHING: Known = {}
 
 @dataclass
 class Outcome:
-    """The utilities of a block of coalitions, and what the fits had to say."""
+    """The utilities of a block of coalitions, and failures and warnings of the fits."""
 
     utilities: list[float] = field(default_factory=list)
     failed: list[bool] = field(default_factory=list)  # for each utility, whether its fit failed
@@ -36,7 +37,7 @@ class Outcome:
     complaint: str = ""  # the first error or warning
 
     def add(self, utility: float, *, failed: bool = False) -> None:
-        """One more utility."""
+        """Add one utility."""
         self.utilities.append(utility)
         self.failed.append(failed)
 
@@ -47,19 +48,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Enough:
-    """When a walk may stop: utility less than `gap` away from that of all points."""
+    """When a walk may stop: if its utility is less than `gap` away from that of all points."""
 
     full: float
     gap: float
 
     def __call__(self, utility: float) -> bool:
-        """Whether this utility is."""
+        """Whether this utility is close enough."""
         return abs(self.full - utility) < self.gap
 
 
 @dataclass(frozen=True)
 class Game:
-    """Points, validation set and their class codes, as plain arrays that workers can be sent."""
+    """Points, validation set and their class codes, as plain arrays that can be sent to workers."""
 
     X: Array
     codes: Integers
@@ -69,15 +70,15 @@ class Game:
 
     @property
     def none(self) -> float:
-        """The accuracy of guessing."""
+        """The utility without points: the accuracy of guessing."""
         return 1 / len(self.labels)
 
     def class_counts(self, mask: Flags) -> Integers:
-        """How many members carry each class."""
+        """How many members have each class."""
         return np.bincount(self.codes[mask], minlength=len(self.labels))
 
     def trivial(self, counts: Integers) -> float | None:
-        """The utility of a coalition with these class counts, where none has to be trained."""
+        """The utility of a coalition with these class counts; None if a model has to be trained."""
         present = np.flatnonzero(counts)
         if len(present) == 0:
             return self.none
@@ -92,15 +93,15 @@ class Game:
         return self.trivial(self.class_counts(mask))
 
     def fallback(self, mask: Flags) -> float:
-        """The accuracy of the most frequent class, where a fit failed."""
+        """The accuracy of the most frequent class, for a coalition whose fit failed."""
         return self.constant(int(self.class_counts(mask).argmax()))
 
     def shown(self, mask: Flags) -> Array:
-        """The labels of a coalition, as a model is shown them."""
+        """The labels of a coalition, as a model sees them."""
         return self.labels[self.codes[mask]]
 
     def score(self, found: Array, *, checked: bool) -> float:
-        """The accuracy of predictions, or an error where they are no labels."""
+        """The accuracy of predictions; raise if they are not labels."""
         if not checked and not set(found.tolist()) & set(self.labels.tolist()):
             one, other = found.tolist()[0], self.labels.tolist()[0]
             raise ValueError(f"predict returned {one!r}, but labels are like {other!r}")
@@ -109,7 +110,7 @@ class Game:
 
 @dataclass(frozen=True)
 class NumberGame:
-    """Points, validation set and their targets, as plain arrays that workers can be sent."""
+    """Points, validation set and their targets, as plain arrays that can be sent to workers."""
 
     X: Array
     y: Floats
@@ -134,7 +135,7 @@ class NumberGame:
         return self.constant(float(targets[0])) if (targets == targets[0]).all() else None
 
     def fallback(self, mask: Flags) -> float:
-        """The utility of predicting the mean, where a fit failed."""
+        """The utility of predicting the mean, for a coalition whose fit failed."""
         return self.constant(float(self.y[mask].mean()))
 
     def shown(self, mask: Flags) -> Floats:
@@ -142,7 +143,7 @@ class NumberGame:
         return self.y[mask]
 
     def score(self, found: Array, *, checked: bool) -> float:
-        """The utility of predictions, or an error where they are no finite numbers."""
+        """The utility of predictions; raise if they are not finite numbers."""
         del checked
         if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
             raise ValueError("predict returned numbers that are not finite")
@@ -151,9 +152,9 @@ class NumberGame:
 
 @dataclass(frozen=True)
 class Refit:
-    """The utility of a scikit-learn model, fitted anew for every coalition.
+    """The utility of a scikit-learn model, fitted again for every coalition.
 
-    Once the model was `checked` on all points scikit-learn need not check its settings again.
+    Once the model was `checked` on all points, scikit-learn does not check its settings again.
     """
 
     game: Any  # a `Game`, or a `NumberGame`
@@ -170,7 +171,7 @@ class Refit:
     ) -> Outcome:
         """The utility of each coalition, up to the first that is `enough`.
 
-        Utilities that are `known`, by position, are not computed again.
+        Utilities that are already `known`, by position, are not computed again.
         """
         from sklearn import config_context
 
@@ -204,7 +205,7 @@ class Refit:
             outcome.complain(failure)
 
     def fitted(self, mask: Flags) -> float:
-        """The utility of the model fitted on these points, or whatever it raises."""
+        """The utility of the model fitted on these points; its errors are passed on."""
         from sklearn.base import clone
 
         game = self.game
@@ -219,7 +220,7 @@ class Refit:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[list[Any]]:
-    """One BLAS thread, and a list of the warnings heard; for the main thread of a process only.
+    """Use one BLAS thread, and record warnings, but only in the main thread of a process.
 
     Both are settings of the whole process, which threads of one process must not change.
     """
@@ -231,10 +232,10 @@ def _alone() -> Iterator[list[Any]]:
 
 
 def check_model(model: object, seed: int, *, numbers: bool = False) -> Any:
-    """A copy of the classifier, `LogisticRegression()` if None, that gives the same fit every time.
+    """A copy of the classifier (`LogisticRegression()` if None) that gives the same fit every time.
 
-    For `numbers` it is a regressor, `Ridge()` if None. Wherever it would draw a random state of its
-    own it gets the seed (below 2**32, as models do).
+    For `numbers`, it is a regressor (`Ridge()` if None). Every random state that is not set gets
+    the seed (below 2**32, as models require).
     """
     from sklearn.base import clone, is_classifier, is_regressor
     from sklearn.linear_model import LogisticRegression, Ridge
