@@ -3,10 +3,10 @@
 Two rows are exact copies if all of their features are equal. They are near copies if every number
 falls into the same cell of a fine grid, a hundredth of the column's usual spread wide, and the rest
 is equal. There are two grids, the second shifted by half a cell, so that two numbers that are close
-together seldom lie apart in both. Whoever falls into one cell by chance would do so as well if each
-column were shuffled, so near copies are told only if there are more of them than that.
+together seldom lie apart in both. Rows may also share a cell by chance, and would do so just as
+often if each column were shuffled. So near copies are reported only if there are more than that.
 
-It takes time linear in the cells of the table.
+The time grows in proportion to the cells of the table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BEYOND = 3.0  # times as many near copies as in a shuffled table
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Who is a copy of whom."""
+    """Which rows are copies of each other."""
 
     # exact, near: for each row the first row of its group: of exact copies, and of exact or
     # near ones. A row without copies is a group of its own.

@@ -109,7 +109,7 @@ class Feature:
 
 @dataclass
 class ColumnFit:
-    """What is known of one column after some tables.
+    """What is known about one column after some parts of a table.
 
     A `fill` of "median" is that of the first table, which then must be all of it.
     """
@@ -179,7 +179,7 @@ class ColumnFit:
         return Feature(self.name, "categorical", None, tuple(entries), *ends)
 
     def _ends(self) -> tuple[tuple[float, ...], ...]:
-        """Mean and deviation of a column of numbers; of its ranks with their knots."""
+        """Mean and deviation of a column of numbers, or of its ranks together with their knots."""
         if self.scaling is None:
             return (), ()
         if self.scaling == "plain":
