@@ -39,7 +39,7 @@ def appraise(
     json: Json = False,
     force: Force = False,
     anyway: Annotated[
-        bool, given("Go on even if the points or the list are on the wrong scale.", "--anyway")
+        bool, given("Continue even if the points or the list are on the wrong scale.", "--anyway")
     ] = False,
 ) -> None:
     """Say what your points are worth, from a published price list and nothing else.

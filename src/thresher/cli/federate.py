@@ -46,7 +46,7 @@ def key(path: Annotated[Path, argument("Where the new key goes.", show_default=F
 @app.command("task")
 def task(
     validation: Annotated[Path, given("The public validation set.")],
-    silo: Annotated[list[str], given("A silo, as NAME=PUBLIC-KEY; once for each.")],
+    silo: Annotated[list[str], given("A silo, as NAME=PUBLIC-KEY; give it once for each silo.")],
     out: Annotated[Path, given("Where the task goes: .json.")],
     epsilon: Annotated[
         float | None,

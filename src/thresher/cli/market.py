@@ -179,7 +179,7 @@ def draft(
         bool, given("Scale columns by the validation set.", "--standardize/--no-standardize")
     ] = True,
     trees: Annotated[
-        int | None, given("Count rows in the same leaf of so many trees, not within a radius.")
+        int | None, given("Count rows in the same leaf of this many trees, not within a radius.")
     ] = None,
     leaves: Annotated[int, given("The most leaves of a tree.")] = 16,
     most_rows: Annotated[int, given("The most rows that one owner may submit.")] = 100_000,

@@ -21,7 +21,7 @@ def panel(title: str | None) -> Callable[..., Any]:
 
 
 def argument(text: str, **more: Any) -> Any:
-    """Declare an argument that has no name and is told by its place."""
+    """Declare an argument that has no name and is known by its place."""
     return typer.Argument(help=text, **more)
 
 

@@ -163,7 +163,7 @@ def check_pair(
     X: object, y: object, X_val: object, y_val: object, *, metric: object, classes: object,
     mutual: bool = False,
 ) -> tuple[Points, Validation]:  # fmt: skip
-    """Points and validation set of one valuation, with a warning where they share rows.
+    """Points and validation set of one valuation, with a warning if they share rows.
 
     If they may be `mutual`, points without a validation set judge each other.
     """
@@ -200,7 +200,7 @@ def check_mutual(
 def warn_of_labels(
     ours: Iterable[Hashable], theirs: Iterable[Hashable], *, stacklevel: int
 ) -> None:
-    """Warn where points and validation set share no label, or write some of them differently."""
+    """Warn if points and validation set share no label, or write some of them differently."""
     ours, theirs = dict.fromkeys(ours), dict.fromkeys(theirs)
     said = ""
     if ours.keys().isdisjoint(theirs):

@@ -1,7 +1,7 @@
 """Labels and owners of any hashable kind, turned into small integers.
 
 A class list fixes the number C of classes and gives each label its code. It is given by the
-caller, or read off the data: sorted where the labels can be sorted, else in order of appearance.
+caller, or read off the data: sorted if the labels can be sorted, else in order of appearance.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def spelled(label: Hashable) -> str:
 
 
 def whole_number(label: Hashable) -> int | None:
-    """The integer that a label is, however it is written; None where it is none.
+    """The integer that a label is, however it is written; None if it is not one.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class Block:
         self, segments: Segments, weights: Floats,
         out: Floats,
     ) -> None:  # fmt: skip
-        """Add to each point in `out` (sorted by class) its segment's weights where it is near."""
+        """Add to each point in `out` (sorted by class) its segment's weights if it is near."""
         lanes = self.words.shape[1] * 32
         padded = np.zeros((len(segments), lanes))
         padded[:, : weights.shape[1]] = weights

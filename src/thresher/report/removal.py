@@ -167,7 +167,7 @@ def removal_curves(
 ) -> Removal:  # fmt: skip
     """The curves of all models; without a radius there are no `pairs`, and only a regression.
 
-    `advance` is told of every regression that was trained, `count_models` in all.
+    `advance` gets the number of regressions just trained, of `count_models` in all.
     """
     data = subject.data
     if not len(data.codes_val):

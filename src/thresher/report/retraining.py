@@ -68,7 +68,7 @@ def predict(tables: Tables, kept: Integers, last: Solution) -> tuple[Codes, Solu
     """The classes that a logistic regression on the `kept` points gives the validation points.
 
     Training begins at the `last` solution, and ends at the optimum of what `LogisticRegression` of
-    scikit-learn minimizes. Where that takes many weights, or does not converge, it is trained by
+    scikit-learn minimizes. If that takes many weights, or does not converge, it is trained by
     scikit-learn.
     """
     codes = tables.codes[kept]

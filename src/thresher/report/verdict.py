@@ -158,7 +158,7 @@ def _mislabeled(suggestions: Suggestions) -> str:
     if wrong > 0.9 * relabel:
         said = of_all(relabel, suggestions.points, "is", "are")
         return f"{said} probably mislabeled (suggestion: relabel)"
-    return f"{said} mislabeled (suggestion: relabel), of which about {wrong:,} probably are"
+    return f"{said} mislabeled (suggestion: relabel), and about {wrong:,} of these probably are"
 
 
 def _gain(checked: CrossCheck | None) -> str:

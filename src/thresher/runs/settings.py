@@ -57,7 +57,7 @@ class Settings:
     file, label, features, ignore, id, owner, categorical, text, image, delimiter
         The points, and what their columns are for; see `thresher.tables.columns.choose_columns`.
     validation, validation_label
-        The validation set, and its own column or file of labels where that has another name.
+        The validation set, and its own column or file of labels if that has another name.
     encoding, na
         How text is read; see `thresher.tables.reader.read_table`.
     decimal, thousands, date

@@ -199,7 +199,7 @@ class PublicSide(Protocol):
     ) -> Self:
         """The same side with other classes, and these labels of the validation points.
 
-        With `strangers` points may have labels that are no class.
+        With `strangers`, points may have labels that are not classes.
         """
 
     def settled(

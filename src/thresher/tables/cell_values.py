@@ -231,7 +231,7 @@ def _number_advice(columns: Columns, name: str) -> str:
 
 
 def refused_column(columns: Columns, name: str, said: str, way_out: str) -> InputError:
-    """An error about a column of features, with two ways out."""
+    """An error about a column of features, with two ways to solve it."""
     return InputError(
         f"{columns.source} column {name!r} {said}: leave it out with {option('ignore', [name])}, "
         f"or {way_out}"

@@ -230,7 +230,7 @@ def is_id_name(name: str) -> bool:
 
 
 def why_ids(name: str, column: Floats) -> str:
-    """Why a column of numbers looks like ids; empty where it does not."""
+    """Why a column of numbers looks like ids; empty if it does not."""
     rows, whole = len(column), np.rint(column)
     if rows < LEAST_IDS or not np.allclose(column, whole, rtol=1e-13, atol=1e-6):
         return ""

@@ -81,7 +81,7 @@ class Copies:
 
     @cached_property
     def copy_of(self) -> Integers:
-        """The first row that a row is an exact or near copy of; -1 where it is none."""
+        """The first row that a row is an exact or near copy of; -1 if it is not a copy."""
         itself = np.arange(len(self.near))
         return np.where(self.near == itself, -1, self.near)
 
@@ -176,7 +176,7 @@ def _marks(columns: Columns, name: str, values: Floats | None) -> LongWords:
 
 
 def column_numbers(columns: Columns, name: str) -> Floats | None:
-    """A column as numbers; None where it holds categories or text."""
+    """A column as numbers; None if it holds categories or text."""
     if name in columns.categorical or name == columns.text:
         return None
     try:

@@ -2,7 +2,7 @@
 
 The grammar is that of Arrow's reader. A cell that begins with a quote runs to the next quote that
 is not doubled, and what follows up to the delimiter still belongs to it; elsewhere quotes are plain
-characters. A record ends at a line feed, a carriage return or both; empty lines are no records.
+characters. A record ends at a line feed, a carriage return or both; empty lines are not records.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Delimited:
     def open(
         cls, path: Path, delimiter: str, *, quotes: bool = True, encoding: str | None = None
     ) -> Delimited:
-        """The bytes of a file, unpacked where it is packed, and as UTF-8."""
+        """The bytes of a file, unpacked if it is packed, and as UTF-8."""
         with open_bytes(path, encoding) as file:
             if is_packed(path) or encoding is not None or not path.stat().st_size:
                 return cls(file.read(), delimiter, quotes)
@@ -82,7 +82,7 @@ class Delimited:
             position = stop + 1
 
     def text(self, span: tuple[int, int]) -> str | None:
-        """What a cell says; None where it is empty and not in quotes."""
+        """What a cell says; None if it is empty and not in quotes."""
         cell = self.raw[span[0] : span[1]]
         quoted = QUOTED.match(cell) if self.quotes else None
         if quoted:

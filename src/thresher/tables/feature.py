@@ -124,7 +124,7 @@ class ColumnFit:
     moments: Moments = field(default_factory=Moments)
 
     def add(self, table: Columns, marks: LongWords) -> None:
-        """Take in the column of one more table, with the marks of its rows, or refuse its cells."""
+        """Take in the column of one more part, with the marks of its rows, or refuse its cells."""
         if self.categorical:
             self._add_categories(table)
             return
@@ -192,7 +192,7 @@ class ColumnFit:
 
 
 def check_fill(fill: object) -> str | float | None:
-    """`fill`, if it is None, "median", "zero" or a finite number, as a number where it is one."""
+    """`fill`, if it is None, "median", "zero" or a finite number, which is returned as a float."""
     if fill is None or fill == "median":
         return fill
     if fill == "zero":

@@ -170,7 +170,7 @@ class FileParts:
         return TABLES + max((held for _, held in self._measured()), default=0)
 
     def read(self, start: Place, rows: int) -> Iterator[Part]:
-        """Parts of at most so many rows, from there on."""
+        """Parts of at most `rows` rows, from `start` on."""
         with _plain_allocator():
             yield from self._read(start, rows)
 

@@ -1,4 +1,4 @@
-"""Labels of a table, as classes or as numbers to predict; refused where they look like neither."""
+"""Labels of a table, as classes or as numbers to predict; refused if they look like neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features, labels and owners from a file: of public rows, and of private ones, each for itself."""
+"""Features, labels and owners from a file: of public rows, and of private ones, each by itself."""
 
 from __future__ import annotations
 

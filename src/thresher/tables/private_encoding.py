@@ -1,4 +1,4 @@
-"""Private rows as numbers, by an encoder that was fitted on public ones, each row for itself.
+"""Private rows as numbers, by an encoder that was fitted on public ones, each row by itself.
 
 What one row holds changes nothing in how another one is read, and it raises nothing: a cell that
 cannot be read is NaN, and its row counts for nothing. Names and types of columns are public.

@@ -233,7 +233,7 @@ def record_path(path: Path) -> Path:
 
 
 def record_of(table: Table) -> dict[str, Any]:
-    """What a table of results says about how it was made; empty where it says nothing."""
+    """What a table of results says about how it was made; empty if it says nothing."""
     beside = record_path(table.files[0])
     try:
         if table.is_text:
