@@ -156,7 +156,7 @@ def test_the_published_prices_say_all(released, tmp_path):
     with pytest.raises(InputError, match="not the validation set"):
         reopen(json.loads(released.to_json()), X, Y, X_VAL[:50], Y_VAL[:50], owners=None)
     released.report(tmp_path / "page.html")
-    assert "cannot be told" in (tmp_path / "page.html").read_text()
+    assert "it is not known how good its values are" in (tmp_path / "page.html").read_text()
 
 
 def test_owners_are_charged_and_paid(tmp_path):

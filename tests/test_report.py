@@ -343,7 +343,7 @@ def test_of_many_points_the_map_draws_the_worst_and_how_dense_the_rest_lies():
     assert mean == pytest.approx(value(data).values.mean(), abs=0.01)
     assert plane.names == tuple(sorted({*data[1]}, key=lambda label: -(data[1] == label).sum()))
     text = render(evidence)
-    assert "by 6,000 of them drawn at random" in text
+    assert "based on 6,000 rows drawn at random" in text
     assert text.count('<rect class="cell') == len(cells)
     assert (plane.points, plane.x_val) == (6000, ())
 

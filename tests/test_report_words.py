@@ -73,7 +73,7 @@ def test_the_verdict_says_when_nothing_stands_out():
 def test_the_verdict_takes_off_what_right_labels_would_give():
     found = sentence(suggested(FalseAlarms(20, 500), keep=1695, relabel=300, drop=5))
     assert (
-        "300 of 2,000 rows look mislabeled (suggestion: relabel), of which about 231 probably are"
+        "300 of 2,000 rows look mislabeled (suggestion: relabel), and about 231 of these probably are"
         in found
     )
     assert "and 5 fit no label (suggestion: drop)" in found
@@ -149,7 +149,7 @@ def test_right_labels_where_classes_overlap_are_not_called_mislabeled():
         noisy = overlapping(flipped=0.2, seed=seed)
         valuation = value(noisy, radius=0.8)
         found = gather(valuation, *noisy).verdict.sentence
-        told += int(re.search(r"of which about (\d+) probably are", found)[1])
+        told += int(re.search(r"and about (\d+) of these probably are", found)[1])
         marked = np.array(explain(valuation, *noisy).suggestion) == "relabel"
         real += int((noisy[1] != data[1])[marked].sum())
     assert told == pytest.approx(real, rel=0.2)

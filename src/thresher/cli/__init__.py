@@ -78,18 +78,18 @@ def without_verb(
     _version: Annotated[
         bool,
         given(
-            "Print the versions of Thresher and of the packages that matter to it.",
+            "Print the versions of Thresher and of the main packages that it uses.",
             "--version",
             callback=_show_version,
             is_eager=True,
         ),
     ] = False,
 ) -> None:
-    """Options that need no verb."""
+    """Options that work without a verb."""
 
 
 def main() -> None:
-    """Run the command; errors of ours are one line and an exit code."""
+    """Run the command; turn Thresher's own errors into one line and an exit code."""
     warnings.showwarning = say_warning
     with contextlib.suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # as Ctrl-C

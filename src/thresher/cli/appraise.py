@@ -21,7 +21,8 @@ def appraise(
     id: Id = None,  # noqa: A002
     ignore: Ignore = None,
     newcomer: Annotated[
-        bool, given("Value points that were not counted: what each would add alone.", "--newcomer")
+        bool,
+        given("For points that the list did not count: what each alone would add.", "--newcomer"),
     ] = False,
     fill: Annotated[
         str | None, given("How to fill missing numbers: median, zero or a number.")
@@ -38,14 +39,14 @@ def appraise(
     json: Json = False,
     force: Force = False,
     anyway: Annotated[
-        bool, given("Go on even if the points or the list are on the wrong scale.", "--anyway")
+        bool, given("Continue even if the points or the list are on the wrong scale.", "--anyway")
     ] = False,
 ) -> None:
     """Say what your points are worth, from a published price list and nothing else.
 
-    Nobody learns of your points: the list holds the prices and the public validation set. A point
-    is worth the sum of what the validation points near it pay for its label, or charge for it.
-    Points that are plainly on another scale than the validation set are refused.
+    Nobody learns about your points: the list holds the prices and the public validation set. A
+    point is worth the sum of what the validation points near it pay for its label, or charge for
+    it. Points that are plainly on another scale than the validation set are refused.
 
     Example: thresher appraise mine.csv --prices prices.json
 

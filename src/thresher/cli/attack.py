@@ -138,11 +138,11 @@ def audit(
         int | None, given("A seed to repeat the audit; without it, the noise is truly random.")
     ] = None,
 ) -> None:
-    """Put a claimed epsilon to the test: run the mechanism often, and try to find a canary.
+    """Put a claimed epsilon to the test: run the mechanism many times, and try to find a canary.
 
     A canary is a made-up point that is in half of the releases and is as easy to find as possible.
-    How well it is found proves how much epsilon is spent at least. 20,000 runs take up to half a
-    minute. Exits with 4 if the claim is violated.
+    How well it can be found proves a lower bound on the epsilon that is spent. 20,000 runs take up
+    to half a minute. Exits with 4 if the claim is violated.
 
     Example: thresher audit --mechanism table --epsilon 1 --delta 1e-5
     """

@@ -116,7 +116,7 @@ def clean(
 
 
 def _check_asked(decisions: str | None, values: str | None, *changes: str | None) -> None:
-    """Refuse to change anything that nobody asked for, and suggestions that nothing uses."""
+    """Refuse a call that asks for no change, and suggestions that no option uses."""
     from thresher.tables.changes import OUTRIGHT
 
     if decisions is not None and (values or any(changes)):
@@ -146,7 +146,7 @@ def _stand_in(table: Any) -> Path:
 
 
 def _label(table: Any, label: str | None, *, needed: bool) -> str | None:
-    """The column of labels, if there is one or it is needed."""
+    """The column of labels; None if there is none and none is needed."""
     from thresher.tables.columns import column_of
 
     if table.kind == "npy":
@@ -179,7 +179,7 @@ def _decided(
     count: int, suggested: Any, ids: Any, drop: str | None, relabel: str | None,
     correct: str | None,
 ) -> Any:  # fmt: skip
-    """What the options say: the rows to drop, and the new labels and numbers by row."""
+    """What the options ask for: the rows to drop, and the new labels and numbers by row."""
     from thresher.tables.changes import Decisions, rows_to_drop, rows_to_relabel
 
     rows = [] if drop is None else rows_to_drop(drop, count, ids, suggested)

@@ -42,11 +42,11 @@ def embed(
     seed: Annotated[int | None, given("The seed for the rows held out; 0 if not given.")] = None,
     force: Force = False,
 ) -> None:
-    """Turn texts or images into rows of numbers, by a public model.
+    """Turn texts or images into rows of numbers, with a public model.
 
-    Texts need sentence-transformers, images need torchvision. The model is a name that these
-    download, or one that you have. --components reduces all rows to the principal components of the
-    points alone.
+    Texts need sentence-transformers, images need torchvision. The model is a name, which these
+    packages download, or a folder or file of yours. --components reduces all rows to the principal
+    components of the points alone.
 
     Example: thresher embed texts.csv --validation val.csv --out agnews.npz
 
@@ -129,7 +129,7 @@ def _images(path: Path) -> tuple[Any, Any, Any, Any]:
         stored = load_arrays(found)
         for name in ARRAYS:
             if name not in stored:
-                raise InputError(f"it has no array {name!r}, but {', '.join(stored)}")
+                raise InputError(f"it has no array {name!r}: it has {', '.join(stored)}")
         X, y, X_val, y_val = (stored[name] for name in ARRAYS)
         return check_images("X", X), y, check_images("X_val", X_val), y_val
 

@@ -46,7 +46,7 @@ def key(path: Annotated[Path, argument("Where the new key goes.", show_default=F
 @app.command("task")
 def task(
     validation: Annotated[Path, given("The public validation set.")],
-    silo: Annotated[list[str], given("A silo, as NAME=PUBLIC-KEY; once for each.")],
+    silo: Annotated[list[str], given("A silo, as NAME=PUBLIC-KEY; give it once for each silo.")],
     out: Annotated[Path, given("Where the task goes: .json.")],
     epsilon: Annotated[
         float | None,
@@ -81,7 +81,7 @@ def task(
         int | None,
         given("About how many points all silos have together: prints the error to expect."),
     ] = None,
-    name: Annotated[str, given("What it is about, in words.")] = "",
+    name: Annotated[str, given("What the task is about, in words.")] = "",
     reveal_exact_counts: Annotated[
         bool, given("Add no noise: everyone learns exact sums.", "--reveal-exact-counts")
     ] = False,
@@ -267,7 +267,7 @@ def demo(
 
 
 def _describe(task: Any) -> None:
-    """Say what a silo agrees to."""
+    """Print what a silo agrees to when it joins."""
     terms = task.terms
     about = f": {terms['name']}" if terms["name"] else ""
     say(f"{task!r}{about}")
@@ -311,7 +311,7 @@ def _check_exact(*given_for_noise: Any) -> None:
 
 
 def _like(X: Any, columns: Any, ignore: str | None, roles: tuple[str | None, ...]) -> Any:
-    """The points with the columns of the validation set, in its order."""
+    """The columns of the points that the validation set has, in its order."""
     import pyarrow as pa
 
     from thresher.tables.labeled import columns_left_out, same_columns

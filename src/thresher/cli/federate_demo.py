@@ -23,7 +23,7 @@ HELD_OUT = 300
 
 
 def play_demo(silos: int, tell: Callable[[str], None]) -> Any:
-    """The release of handwritten digits that so many processes hold together."""
+    """Release prices of handwritten digits that are spread over `silos` processes."""
     from sklearn.datasets import load_digits
 
     count = check_count("silos", silos, least=2)

@@ -48,7 +48,7 @@ def inspect(
 
 
 def _lines(found: Any) -> list[str]:
-    """What a person reads."""
+    """The lines that a person reads."""
     lines = [f"{found.source}: {found.rows} rows, {len(found.profiles)} columns"]
     lines += _table(found.profiles)
     lines += filter(None, [found.guessed()])
@@ -58,7 +58,7 @@ def _lines(found: Any) -> list[str]:
 
 
 def _table(profiles: Any) -> list[str]:
-    """A line for each column; many of one kind in a row are one line."""
+    """A line for each column; a long run of columns of one kind is one line."""
     cells = [("column", "kind", "missing", "different", "")]
     place = 0
     while place < len(profiles):

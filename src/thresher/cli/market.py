@@ -31,7 +31,7 @@ URL = "http://127.0.0.1:8000"
 
 
 def verb(act: Callable[..., Any]) -> None:
-    """Add a verb: `act` with a `Client` of --url and --token; what it returns is printed."""
+    """Add a verb that calls `act` with a `Client` for --url and --token, and prints the result."""
 
     def run(url: Address = URL, token: Token = "", **given: Any) -> None:
         from thresher.market.client import Client
@@ -60,7 +60,9 @@ def of_task(name: str, text: str) -> None:
 @verb
 def add(
     client: Any,
-    role: Annotated[Literal["operator", "buyer", "owner", "auditor"], argument("What it can do.")],
+    role: Annotated[
+        Literal["operator", "buyer", "owner", "auditor"], argument("The member's role.")
+    ],
     name: Annotated[str, argument("The member's name, which others see.")],
 ) -> Any:
     """Add a member; its token is printed only once (operator).
@@ -99,7 +101,7 @@ def token(
 ) -> Any:
     """Print one more token for yourself, or a new one for a member who lost theirs (operator).
 
-    The new token of such a member ends all of that member's old tokens.
+    A new token for another member ends all of that member's old tokens.
 
     Example: thresher market token 0123456789abcdef
     """
@@ -177,12 +179,12 @@ def draft(
         bool, given("Scale columns by the validation set.", "--standardize/--no-standardize")
     ] = True,
     trees: Annotated[
-        int | None, given("Count rows in the same leaf of so many trees, not within a radius.")
+        int | None, given("Count rows in the same leaf of this many trees, not within a radius.")
     ] = None,
     leaves: Annotated[int, given("The most leaves of a tree.")] = 16,
     most_rows: Annotated[int, given("The most rows that one owner may submit.")] = 100_000,
 ) -> Any:
-    """Draft a task, and see what it is expected to give (buyer).
+    """Draft a task, and see how good its results are expected to be (buyer).
 
     Example: thresher market draft val.csv --title "Sick or well?" --label diagnosis
     --pot-cents 1000000 --epsilon 2 --delta 1e-6 --rows-per-owner 50 --owners 100
@@ -251,7 +253,7 @@ def upload(
 ) -> Any:
     """Submit rows, and keep the signed receipt (owner).
 
-    The receipt's file has the salt of the commitment. Whoever has it and guesses your rows can
+    The receipt's file has the salt of the commitment. Anyone who has it and guesses your rows can
     check the guess: keep it to yourself.
 
     Example: thresher market upload 0123456789abcdef mine.csv --receipt receipt.json
@@ -306,7 +308,7 @@ def result(
     task: TaskId,
     out: Annotated[Path, argument("A new folder for what the task published.", show_default=False)],
 ) -> None:
-    """Write what a task published: release with prices, report page, rate of pay.
+    """Write what a task published: the release with its prices, the report and the rate of pay.
 
     Example: thresher market result 0123456789abcdef published
     """
@@ -404,7 +406,7 @@ def demo(
     port: Annotated[int, given("The port to listen on.")] = 8000,
     stop: Annotated[bool, given("Stop when the story has ended.", "--stop")] = False,
 ) -> None:
-    """Play a whole story with made-up hospitals, and leave the market running to look at.
+    """Play a whole story with made-up hospitals, and leave the market running for you to explore.
 
     Example: thresher market demo
     """

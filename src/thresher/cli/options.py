@@ -12,7 +12,7 @@ from thresher.errors import InputError
 
 
 def panel(title: str | None) -> Callable[..., Any]:
-    """What declares the options of one panel of the help."""
+    """A function that declares options in one panel of the help."""
 
     def option(text: str, *names: str, **more: Any) -> Any:
         return typer.Option(*names, help=text, rich_help_panel=title, **more)
@@ -21,7 +21,7 @@ def panel(title: str | None) -> Callable[..., Any]:
 
 
 def argument(text: str, **more: Any) -> Any:
-    """An argument without a name."""
+    """Declare an argument that has no name and is known by its place."""
     return typer.Argument(help=text, **more)
 
 
@@ -63,7 +63,7 @@ Leaves = Annotated[
 
 
 def check_needs(options: Mapping[str, Any], wanted: str, *, met: bool) -> None:
-    """Refuse options that were given although what they need is not `met`.
+    """Refuse options that were given without the option that they need.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def check_needs(options: Mapping[str, Any], wanted: str, *, met: bool) -> None:
 def rings_and_leaves(
     kernel: str, rings: int | None, trees: int | None, leaves: int | None
 ) -> tuple[int, int]:
-    """How many rings and leaves there are, the usual if none were given; refused if unused."""
+    """How many rings and leaves to use, by default if not given; refused if nothing uses them."""
     check_needs({"leaves": leaves}, "--trees", met=trees is not None)
     check_needs({"rings": rings}, "a --kernel other than box", met=kernel != "box")
     return 4 if rings is None else rings, 16 if leaves is None else leaves

@@ -12,12 +12,12 @@ from thresher.errors import shortened
 
 def payout(
     values: Annotated[Path, argument("The values that thresher value wrote: .parquet.")],
-    pot_cents: Annotated[int, given("What there is to pay, in whole cents.")],
-    floor_cents: Annotated[int, given("What every owner is paid at least.")] = 0,
+    pot_cents: Annotated[int, given("The amount to pay out, in whole cents.")],
+    floor_cents: Annotated[int, given("The least that every owner is paid.")] = 0,
     minimum_cents: Annotated[
         int, given("Payments below this are not made; the other owners share them.")
     ] = 0,
-    cap_cents: Annotated[int | None, given("What an owner is paid at most.")] = None,
+    cap_cents: Annotated[int | None, given("The most that an owner is paid.")] = None,
     flooring: Annotated[
         Literal["owner", "point"],
         given("What is raised to 0 if it is negative: an owner's sum, or each point."),
@@ -68,7 +68,7 @@ def payout(
 
 
 def _say(found: Any, wrote: list[Path]) -> None:
-    """Who is paid what, in words."""
+    """Print who is paid what."""
     say(f"{found.paid} of {found.terms.pot} cents to {len(found.owners)} owners, by {found.rule}")
     for caution in found.cautions():
         say(f"hint: {caution}")

@@ -107,7 +107,7 @@ def _budgets(text: str) -> list[float]:
 
 
 def _row(epsilon: float, plan: Any) -> dict[str, Any]:
-    """What is told of one mechanism and budget; None where nothing can be told."""
+    """What the plan says about one mechanism and budget; unknown numbers are None."""
     figures = {
         "relative_error": plan.relative_error,
         "rank_agreement": plan.rank_agreement,

@@ -12,7 +12,7 @@ from thresher.errors import InputError, message_of
 
 @dataclass(frozen=True)
 class PrivatePay:
-    """What was asked for: see `private_payout`."""
+    """The options about what owners are paid; see `private_payout`."""
 
     statements: Path | None
     pot: int | None
@@ -61,7 +61,7 @@ class PrivatePay:
                 )
 
     def write(self, release: Any) -> None:
-        """Write the statements of a release, and say what the public may know of them."""
+        """Write the statements of a release, and print what the public may know about them."""
         if self.statements is None:
             return
         from thresher.payouts.private import private_payout

@@ -71,8 +71,8 @@ def release(
     about_points: Annotated[
         int | None,
         given(
-            "About how many points there are, a public number: a release that would be noise "
-            "is then refused before it is charged.",
+            "About how many points there are, a public number. With it, a release that would be "
+            "mere noise is refused before it is charged.",
             "--points",
         ),
     ] = None,
@@ -110,7 +110,7 @@ def release(
             "the operator's part. With --owner and --pot-cents."
         ),
     ] = None,
-    pot_cents: Annotated[int | None, given("What there is to pay, in whole cents.")] = None,
+    pot_cents: Annotated[int | None, given("The amount to pay out, in whole cents.")] = None,
     pay: Annotated[
         Literal["estimate", "lower"],
         given("Pay the estimate, or the lower end of its interval now and the rest later."),
@@ -121,7 +121,10 @@ def release(
     ] = "gains",
     players: Annotated[
         Literal["points", "owners"],
-        given("Pay the sum of an owner's points, or by the game among owners, approximated."),
+        given(
+            "points: pay an owner by the sum of the owner's points; owners: pay by the game among "
+            "owners, approximated."
+        ),
     ] = "points",
     within: Annotated[
         float | None,
@@ -237,7 +240,7 @@ def forest_of(X_val: Any, y_val: Any, trees: int | None, leaves: int) -> Any:
 
 
 def table_or_counted(mechanism: str, points: int | None, *, counted: bool) -> Any:
-    """The mechanism, with a noisy count first if that is wanted."""
+    """The mechanism, with a noisy count first if `counted`."""
     from thresher.privacy.table_mechanism import Table
 
     if not counted:
@@ -252,7 +255,7 @@ def table_or_counted(mechanism: str, points: int | None, *, counted: bool) -> An
 
 
 def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:
-    """Private and public labels as the task has them; a hint about those that are public."""
+    """Private and public labels of the task's type; gives a hint about the public ones."""
     from thresher.inputs.labels import check_labels
     from thresher.runs.hints import missing_labels
     from thresher.tables.labeled import private_targets, public_targets
@@ -265,7 +268,7 @@ def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:
 
 
 def _error(found: Any) -> str:
-    """What to say about the error."""
+    """What to say about the error of a release."""
     stated = found.relative_error
     if stated is None:
         return f"; its error is unknown: {found.error.why}"
@@ -273,7 +276,7 @@ def _error(found: Any) -> str:
 
 
 def _say_charge(path: Path, record: Mapping[str, Any]) -> None:
-    """Say what was charged, where that is not what was asked for."""
+    """Print what was charged, if it is not what was asked for."""
     from thresher.privacy.cap import why_other
     from thresher.privacy.ledger import Ledger
 
@@ -309,7 +312,7 @@ def _check_targets(
 
 
 def _write_unusable(path: Path, kind: str, rows: Mapping[int, str]) -> None:
-    """Write the rows that count for nothing, for the holder of the points alone."""
+    """Write the rows that count for nothing to a file that only the holder of the points reads."""
     from thresher.files import write_whole
 
     def write(temporary: Path) -> None:

@@ -36,9 +36,9 @@ def serve(
 ) -> None:
     """Run a market: buyers publish tasks, and owners submit rows and are paid privately.
 
-    The first start makes the folder and prints a token for the operator, once. Rows of owners are
-    on this machine: whoever runs it can read them. Behind a proxy that speaks https, others can
-    reach it; by itself it listens to this machine alone.
+    The first start makes the folder and prints a token for the operator, once. The owners' rows
+    are stored on this machine: anyone who runs it can read them. By default the market can be
+    reached from this machine only. To let others in, put it behind a proxy that speaks https.
 
     Example: thresher serve --data market
     """

@@ -32,10 +32,10 @@ atexit.register(_folders.close)
 
 
 def spooled(spec: str, *, allowed: bool = True) -> str:
-    """The name of a file with all that a stream says, gone at the end; a file's own name stays.
+    """The name of a temporary file with everything in a stream; the name of a file is returned.
 
-    A stream is `-`, which is standard input, or a pipe such as /dev/fd/63 or one that has a name.
-    What does not begin as a file of another kind is taken for a .csv.
+    A stream is `-`, which is standard input, or a pipe such as /dev/fd/63, or a named pipe. A
+    stream that does not begin like a file of another kind is taken for a .csv.
     """
     if not _is_stream(spec):
         return spec
@@ -63,7 +63,7 @@ def spooled(spec: str, *, allowed: bool = True) -> str:
 
 
 def _archive_kind(path: Path) -> str:
-    """What an archive is: arrays of NumPy, a workbook of Excel, or some file, packed."""
+    """The suffix of an archive: .npz (NumPy), .xlsx (Excel), or .zip for any other packed file."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -90,7 +90,7 @@ def is_standard_output(out: Path | None, *, json: bool) -> bool:
 
 
 def stand_in(suffix: str) -> Path:
-    """The name of a file that `put_out` prints, gone at the end."""
+    """The name of a temporary file to write, which `put_out` then prints."""
     found = _folder() / f"stream{suffix}"
     _typed[str(found)] = STREAM
     _called[str(found)] = "standard output"
@@ -105,7 +105,7 @@ def put_out(path: Path) -> None:
 
 
 def as_typed(value: Any) -> Any:
-    """A record in which streams have the names that were typed."""
+    """A record in which temporary files have the names of streams that the user typed."""
     if isinstance(value, str):
         return _renamed(value, _typed)
     if isinstance(value, dict):
@@ -114,7 +114,7 @@ def as_typed(value: Any) -> Any:
 
 
 def as_given(line: str) -> str:
-    """A message that calls streams what people call them."""
+    """A message that says "standard input" or the like in place of the name of a temporary file."""
     return _renamed(line, _called)
 
 
@@ -125,7 +125,7 @@ def _renamed(text: str, names: dict[str, str]) -> str:
 
 
 def _folder() -> Path:
-    """A temporary folder, gone at the end; what killed processes left is gone now."""
+    """A temporary folder, removed at the end; removes those that killed processes left, too."""
     return _folders.enter_context(draft_folder(Path(tempfile.gettempdir())))
 
 

@@ -55,7 +55,7 @@ def value(
     empty: Annotated[
         float | None,
         _column(
-            "With --task regression: the prediction if nobody is near; if not given, the mean "
+            "With --task regression: the prediction if no point is near; if not given, the mean "
             "of the validation targets, or of all targets without a validation set."
         ),
     ] = None,
@@ -96,8 +96,8 @@ def value(
     scaling: Annotated[
         Literal["robust", "plain", "ranks"] | None,
         _column(
-            "With --standardize: mean 0 and deviation 1 without the 0.5 % on each side of a column "
-            "(robust, if not given) or with them (plain), or ranks."
+            "With --standardize. robust (if not given): mean 0 and standard deviation 1, without "
+            "the 0.5 % on each side of a column; plain: the same with all rows; ranks: by ranks."
         ),
     ] = None,
     date: Annotated[
@@ -265,11 +265,11 @@ def value(
 
     The table has, for each row: value, rank (1 is the lowest), how many others are near, what
     share of them has its label, the best other label, and a suggestion: keep, relabel,
-    inspect, drop, or outlier (nobody is near). With a forest, the others are the rows that share
+    inspect, drop, or outlier (nothing is near). With a forest, the others are the rows that share
     its leaves, and there is a list of rows to review. With distances, they are validation points.
     The method zero-budget and those that train models give only the value, rank and percentile. The
     output records how it was computed, and from which files. With --task regression, it has the
-    target that the others expect and the one that would help most, and correct replaces relabel.
+    target that the others expect, and correct replaces relabel.
 
     Example: thresher value train.csv
 

@@ -49,7 +49,7 @@ def value_in_memory(
 
 
 def _suggested(valued: Any, out: Path | None, *, force: bool) -> list[Path]:
-    """Write the labels that rows without one should have, or say the first; the files written."""
+    """Write suggested labels for rows without one, or print the first; the files written."""
     from thresher.runs.results import write_columns
     from thresher.runs.unlabeled import unlabeled_path
 
@@ -107,7 +107,7 @@ def value_on_cluster(
 
 
 def _said(done: Any, out: Path | None) -> dict[str, Any]:
-    """Say what came out of a run in words; returns it for programs."""
+    """Print what came out of a run in words, and return it for programs."""
     from thresher.runs.guessed import guesses_in_words
 
     say(_headline(done))
@@ -151,7 +151,7 @@ def _written(entry: Any) -> str:
 
 
 def _say_suggestions(done: Any) -> None:
-    """How many rows got each suggestion, if there are any, and where to look first."""
+    """Print how many rows got each suggestion, if any did, and where to look first."""
     from thresher.runs.next_step import CHANGING
 
     if done.suggestions is not None:
@@ -186,7 +186,7 @@ def _say_owners(done: Any) -> None:
 
 
 def _say_next(done: Any, out: Path | None) -> None:
-    """The files that were written, and what to do with them."""
+    """Print the files that were written, and what to do with them."""
     from thresher.runs.next_step import next_steps
 
     for path in done.wrote:
@@ -199,7 +199,7 @@ def _say_next(done: Any, out: Path | None) -> None:
 
 
 def counted(number: int, kind: str = "") -> str:
-    """So many points."""
+    """A number of points in words, such as "1 point"."""
     return f"{number} {kind}point{'' if number == 1 else 's'}"
 
 
@@ -215,7 +215,7 @@ def _headline(done: Any) -> str:
 
 
 def by_what(about: Any) -> str:
-    """The semivalue, if it is not Shapley's, and what near means."""
+    """Words for the semivalue, if it is not Shapley's, and for what near means."""
     kind = about.get("semivalue", "shapley")
     kind = "" if kind == "shapley" else f" (semivalue {kind})"
     kernel = f", {about['kernel']} kernel" if "kernel" in about else ""
@@ -225,7 +225,7 @@ def by_what(about: Any) -> str:
 
 
 def check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:
-    """Refuse files that cannot be written, and packages that are not there, before the work."""
+    """Refuse files that cannot be written, and missing packages, before the work begins."""
     from thresher.errors import require
     from thresher.files import check_apart, check_free
     from thresher.runs.results import check_results

@@ -18,21 +18,21 @@ SHOWN = 10  # owners, or pairs of them, that are told in words
 
 
 def say(line: str) -> None:
-    """Print words, as one line whatever they quote."""
+    """Print words on one line, whatever they quote."""
     sys.stderr.write(f"{plain_text(as_given(line))}\n")
 
 
 def say_whole(line: str) -> None:
-    """Print a line that is not to be cut, such as a command; what cannot be printed is escaped."""
+    """Print a line that must not be cut, such as a command; unprintable characters are escaped."""
     given = as_given(line)
     sys.stderr.write("".join(x if x.isprintable() else ascii(x)[1:-1] for x in given) + "\n")
 
 
 @contextlib.contextmanager
 def flushed() -> Iterator[None]:
-    """See that all data has reached standard output in the end; raise where it did not.
+    """Write all data to standard output at the end; raise if that fails.
 
-    What is left would be tried again when Python ends, and be an error that nobody catches.
+    Otherwise Python would try again when it exits, and nothing could catch the error.
     """
     try:
         yield
@@ -59,7 +59,7 @@ def in_words(failure: BaseException) -> str:
 
 
 def show_json(document: Any) -> None:
-    """Print data; labels that JSON has no type for, such as dates, as text."""
+    """Print data as JSON; labels that JSON has no type for, such as dates, are text."""
     with printing() as out:
         out.write(json.dumps(document, indent=1, default=_in_json) + "\n")
 
@@ -72,7 +72,7 @@ _said = set[str]()
 
 
 def say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Print a warning, once: of ours in words, of others with its kind."""
+    """Print a warning once: Thresher's own in words, those of others with their kind."""
     text = message if isinstance(message, str) else message_of(message)
     message = " ".join(in_options(text).split())
     if message in _said:
@@ -83,7 +83,7 @@ def say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: 
 
 
 def say_owners(amounts: Mapping[Any, Any], written: Callable[[Any], object] = str) -> None:
-    """Say what owners get or are worth, the most first; of many, only the first."""
+    """Print what owners get or are worth, the largest first; of many, only the first."""
     ranked = sorted(amounts.items(), key=lambda entry: -entry[1])
     for owner, amount in ranked[:SHOWN]:
         say(f"  {shortened(str(owner), 60)}: {written(amount)}")
@@ -102,5 +102,5 @@ def price(cost: Any, delta: float) -> str:
 
 
 def split_names(listed: str | None) -> tuple[str, ...]:
-    """Names between commas; an empty one is a column without a name."""
+    """The names in a list with commas; an empty one is a column without a name."""
     return () if listed is None else tuple(name.strip() for name in listed.split(","))

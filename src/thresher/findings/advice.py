@@ -1,6 +1,6 @@
 """What to do about a point, by what others say about its label.
 
-By a radius, and by nearest neighbors, the others are validation points, which have a vote each:
+By a radius, and by nearest neighbors, the others are validation points, and each has one vote:
 
     outlier   no validation point is near: nothing can be said
     keep      its value is not negative, or at least half of the near ones agree with its label
@@ -11,12 +11,12 @@ By a radius, and by nearest neighbors, the others are validation points, which h
     inspect   it hurts, and most near ones disagree, but not clearly; or no validation point at all
               has its label, so that none could agree
 
-By a forest the others are the rows in the point's leaves (`games.label_shares`). For each label,
-`forecast` says how many points carry it wrongly. Those whose others contradict it most are called
-wrong, as many as that:
+By a forest, the others are the rows in the point's leaves (`games.label_shares`). For each label,
+`forecast` says how many points carry it wrongly. That many labels are called wrong: those that the
+others contradict most.
 
     outlier   hardly anybody is ever in its leaf: nothing can be said
-    relabel   its label is called wrong, and another one has a fifth of the others at least
+    relabel   its label is called wrong, and another one has at least a fifth of the others
     drop      its label is called wrong, but no other one has that share
     inspect   the next in line, as many again, if another label's share exceeds that of its own
     keep      all others
@@ -42,7 +42,7 @@ NOBODY = 0.05  # other rows in a leaf, as a mean over trees
 
 @dataclass(frozen=True)
 class Near:
-    """Who is near each point, and what it is worth under its own label and the best other one."""
+    """How many are near each point, and its value under its own label and the best other one."""
 
     near: Integers
     own: Integers  # of them with the own label
@@ -54,7 +54,7 @@ class Near:
 
 
 def suggest_by_votes(values: Floats, near: Near, known: Flags) -> Integers:
-    """What to do, as places in `SUGGESTIONS`; `known` are points with a label of the public."""
+    """What to do, as places in `SUGGESTIONS`; `known`: some validation point has the label."""
     both = near.votes + near.own
     clear = (near.votes - near.own > CLEAR * np.sqrt(both)) & (near.own <= FEW * both)
     clear &= known & (near.votes == near.most)

@@ -68,7 +68,7 @@ def explain(
     leaves, over the trees that did not see the point: other points, and validation points if there
     are some. The forest is grown again for that, while `forest_findings` grows it only once. For a
     valuation with task="regression", the result is a `TargetFindings`. The values are computed
-    again, so that other data than were valued are refused.
+    again, and data other than those that were valued are refused.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def explain(
 
 
 def _check_unused(method: str, forest: Any, unseen: Any) -> None:
-    """Refuse what a valuation by this method does not need."""
+    """Refuse arguments that a valuation by this method does not need."""
     for name, given, wanted in (("forest", forest, FOREST), ("unseen", unseen, LEAVES)):
         if given is not None and method != wanted:
             raise InputError(
@@ -130,7 +130,7 @@ def _unsupported(valuation: Valuation) -> InputError:
 
 
 def check_nearest(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> None:
-    """Refuse data that `knn_shapley` gives other values: it is computed again."""
+    """Refuse data for which `knn_shapley`, computed again, gives other values."""
     about = valuation.params
     known = {name: about[name] for name in ("mean", "precision", "error") if name in about}
     if about.get("task") == REGRESSION:
@@ -150,7 +150,7 @@ def check_nearest(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) 
 
 
 def nearest_findings(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> Findings:
-    """What `explain` finds where the values are known to be those of these data."""
+    """What `explain` finds by nearest neighbors, if the values are surely those of these data."""
     about = valuation.params
     if about.get("task") == REGRESSION:
         return nearest_target_findings(

@@ -1,16 +1,16 @@
 """How many labels are wrong, as far as the label shares of the others can tell.
 
-The others in a point's leaves prefer one label, its own or another. Where they are most at one,
-classes do not overlap, so that a point with another label is probably mislabeled. So, for each
-class: of the points for which the others prefer it, the quarter where its share is largest shows
-how often such points carry each other label. That rate is taken for all of them, up to as many as
-the others contradict.
+The others in a point's leaves prefer one label, its own or another. Where they agree most, classes
+do not overlap, so a point with another label is probably mislabeled. So the forecast takes, for
+each class, the points for which the others prefer it, and of these the quarter where its share is
+largest. That quarter shows how often such points carry each other label. The same rate is assumed
+for all of them, but for no more points than the others contradict.
 
-A quarter is a small sample: where it shows k points with a label wrongly, it might as well have
-shown sqrt(k + 1) more or fewer. So the forecast may move by that number of points toward a plain
-count: of points that are contradicted nearly as clearly as most are confirmed. Clearly means by a
-margin, the difference of the two shares, of at least 0.7 of the median margin of all points for
-which the others prefer the same label.
+A quarter is a small sample: if it shows k points with a wrong label, it might as well have shown
+sqrt(k + 1) more or fewer. So the forecast may move by that number of points toward a plain count:
+that of the points that are contradicted nearly as clearly as most are confirmed. A margin is the
+difference of the two shares. A point is contradicted clearly if its margin is at least 0.7 of the
+median margin of all points for which the others prefer the same label.
 
 Where classes overlap everywhere, there is no such quarter, and the forecast is too high. It is
 called poor if the others prefer another label for more than a quarter of all points.
@@ -61,7 +61,7 @@ def forecast_errors(shares: LabelShares, codes: Codes, classes: int) -> Forecast
 
     Examples
     --------
-    Eight points whose others are sure that they are cats (0); one of them is called a dog (1).
+    The others are sure that all eight points are cats (0), but one is labeled a dog (1).
 
     >>> shares = LabelShares(
     ...     own=np.array([0.9] * 7 + [0.1]), other=np.array([0.1] * 7 + [0.9]),
@@ -97,13 +97,13 @@ def _clearly(shares: LabelShares, contradicted: Flags, preferred: Integers) -> F
 
 
 def _highest(numbers: Floats, groups: Integers, classes: int) -> Flags:
-    """A quarter of each group, those with the highest numbers; more where numbers are equal."""
+    """The quarter of each group with the highest numbers; more if numbers are equal."""
     counts = np.ceil(SUREST * np.bincount(groups, minlength=classes))
     return lowest(-numbers, groups, counts)
 
 
 def lowest(numbers: Floats, groups: Integers, counts: Array) -> Flags:
-    """So many members of each group, those with the lowest numbers; more where these are equal.
+    """The `counts` members of each group with the lowest numbers; more if numbers are equal.
 
     Examples
     --------

@@ -71,11 +71,11 @@ class Findings:
     suggestion
         What to do: one of `SUGGESTIONS`.
     labels
-        The labels as they are.
+        The labels of the points.
     best_codes
         The index of `best_label` among the classes.
     stability
-        By a forest: how much of this another random draw of folds and trees would find again.
+        By a forest: how much of this would be found again with other random folds and trees.
     forecast
         By a forest: how many labels are expected to be wrong.
     forest
@@ -188,7 +188,7 @@ def _judge_at_once(
     points: Points, validation: Validation, near: Ball, game: ClassGame, scale: float,
     advance: Advance | None,
 ) -> tuple[NDArray[np.int64], Judged]:  # fmt: skip
-    """The same in one walk: each block is counted, priced and paid before the next."""
+    """Judge all in one walk: each block is counted, priced and paid before the next."""
     groups, labels = game.groups(points.codes), LabelGame(validation.codes, game.classes)
     worth = Worth.none(len(points), game.classes)
     counts = np.zeros((game.entries, len(validation)), np.int64)
@@ -228,7 +228,7 @@ def _findings(valuation: Valuation, classes: Classes, codes: Codes, found: Judge
 
 @dataclass(frozen=True)
 class Judged:
-    """What is found about points of which others need not be known, one entry per point.
+    """What can be found about a point without knowing the other points, one entry per point.
 
     Labels and suggestions are numbers: those of the classes, and places in `SUGGESTIONS`.
     """
@@ -243,7 +243,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Worth:
-    """What points are worth under each label, and to how many validation points near them.
+    """What points are worth under each label, and how many validation points are near them.
 
     One row per point and one column per class: the value under that label, and how many of the near
     validation points have it.
@@ -257,7 +257,7 @@ class Worth:
         cls, prices: PriceList, points: Points, before: Worth | None = None,
         neighbors: Neighbors = "auto",
     ) -> Worth:  # fmt: skip
-        """By the prices of some validation points, added to those of the ones before them."""
+        """What points are worth by the prices of some validation points, added to `before`."""
         found = cls.none(len(points), len(prices.classes))
         if before is not None:
             found = cls(before.values.copy(), before.near.copy())
@@ -266,11 +266,11 @@ class Worth:
 
     @classmethod
     def none(cls, points: int, classes: int) -> Worth:
-        """Of so many points, before anybody pays."""
+        """The zeros to start from, for this many points and classes."""
         return cls(np.zeros((points, classes)), np.zeros((points, classes), np.int32))
 
     def part(self, lo: int, hi: int) -> Worth:
-        """That of the points from one row up to another."""
+        """The same for the points from row `lo` up to row `hi`."""
         return Worth(self.values[lo:hi], self.near[lo:hi])
 
 
@@ -288,13 +288,13 @@ def classes_present(prices: PriceList) -> NDArray[np.bool_]:
 
 
 def _present(validation: Validation) -> NDArray[np.bool_]:
-    """Whether each class has a validation point; a point that is one, another than itself."""
+    """Whether each class has a validation point, or two if points judge each other."""
     least = 2 if validation.mutual else 1
     return np.bincount(validation.codes, minlength=len(validation.classes)) >= least
 
 
 def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: float = 1.0) -> Judged:
-    """What follows for points of these classes, some of which are `known` to the validation set."""
+    """What follows for points with these labels; `known`: classes that validation points have."""
     near = _near(worth, codes)
     values = near.value / scale
     agree = np.divide(near.own, near.near, out=np.full(len(codes), np.nan), where=near.near > 0)
@@ -305,7 +305,7 @@ def judge_worth(worth: Worth, codes: Codes, known: NDArray[np.bool_], scale: flo
 def checked_data(
     valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any
 ) -> tuple[Points, Validation]:
-    """What was valued, if it can be that."""
+    """The points and the validation set that were valued, checked against the valuation."""
     about = valuation.params
     if about["metric"] == "precomputed":
         raise no_features()
@@ -324,7 +324,7 @@ def no_features() -> InputError:
 
 
 def stored_classes(valuation: Valuation, y: Any, y_val: Any) -> list[Hashable]:
-    """The classes of a valuation; where its record has them as text only, those of the labels."""
+    """The classes of a valuation; if its record has them as text only, those of the labels."""
     about, stored = valuation.params, valuation.params["classes"]
     labels = [check_labels("y", y)] + ([] if y_val is None else [check_labels("y_val", y_val)])
     mine, there = len(labels[0]), sum(map(len, labels[1:]))
@@ -347,7 +347,7 @@ class UnfitError(InputError):
 
 
 def check_fit(values: NDArray[np.float64], found: NDArray[np.float64], otherwise: str = "") -> None:
-    """Refuse data that have other values than the valuation says."""
+    """Refuse data whose values differ from those of the valuation."""
     if len(values) != len(found):
         raise UnfitError(f"the valuation has {len(values)} points, but X has {len(found)} rows")
     apart = np.flatnonzero(~np.isclose(values, found, rtol=1e-6, atol=1e-9))
@@ -359,7 +359,7 @@ def check_fit(values: NDArray[np.float64], found: NDArray[np.float64], otherwise
 
 
 def _near(worth: Worth, labels: Codes) -> Near:
-    """Who is near each point, and what it is worth under its own label and the best other one."""
+    """How many are near each point, and its value under its own label and the best other one."""
     numbers, worths = np.empty((5, len(labels)), np.int64), np.empty((2, len(labels)))
     best_other_labels(worth.values, worth.near, labels, numbers, worths)
     near, own, best, votes, most = numbers

@@ -1,8 +1,8 @@
 """forest_findings: values of a forest together with what its leaves say about each row.
 
-The evidence about a row are the label shares of the others in its leaves, over the trees that did
-not see the row: of the other points, those that a tree was grown from among them, and of the
-validation points where there are some. One walk over the trees finds values and shares.
+The evidence about a row is the label shares of the others in its leaves, over the trees that did
+not see the row. The others are all other points, including those that a tree was grown from, and
+the validation points if there are any. One walk over the trees finds values and shares.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _watch(votes: Votes, piece: tuple[int, int]) -> ShareWatch:
 
 
 def _walk(votes: Votes, groups: Groups, piece: tuple[int, int]) -> ShareWatch:
-    """The shares of some more points."""
+    """The label shares of some more points."""
     watch, game = _watch(votes, piece), ClassCounts(len(votes.classes))
     visit(
         votes, votes.near, groups,
@@ -139,7 +139,7 @@ def _walk(votes: Votes, groups: Groups, piece: tuple[int, int]) -> ShareWatch:
 
 
 def _means(watch: ShareWatch, groups: Groups) -> tuple[LabelShares, ...]:
-    """Over all trees, and over those of each half where there are two."""
+    """Label shares over all trees, and over the trees of each half if there are two halves."""
     if watch.first is None:
         return (watch.sums.means(groups),)
     halves = watch.first, watch.sums.minus(watch.first)

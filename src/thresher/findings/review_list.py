@@ -1,7 +1,7 @@
 """The review list: which rows to look at, in which order.
 
-A look is worth most where a label is most probably wrong. Exact copies that carry different labels
-come first, for one of them is wrong for certain, or nothing can tell them apart. Then come the rows
+A look is worth most where a label is most probably wrong. Exact copies with different labels come
+first: one of them is certainly wrong, or the columns cannot tell them apart. Then come the rows
 that are called wrong (relabel, correct, drop), and then those in doubt (inspect), each by score.
 """
 

@@ -1,7 +1,7 @@
 """A second look: what another method finds where the first one found nothing.
 
-After a forest, the ten nearest other rows are asked, among columns that are turned into ranks.
-After a method of distances, a small forest is grown. Either looks at so many rows at most.
+After a forest, the ten nearest other rows vote, by columns that are turned into ranks. After a
+method of distances, a small forest is grown. Either looks at 10,000 rows at most.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEAREST, TREES = 10, 60
 
 @dataclass(frozen=True)
 class SecondLook:
-    """What another method called wrong, of so many rows that it looked at."""
+    """How many rows another method called wrong, and how many it looked at."""
 
     method: str
     called_wrong: int
@@ -65,7 +65,7 @@ def contradicted(X: Floats, y: Codes) -> Flags:
 def rank_space(features: Any) -> Floats:
     """Columns as ranks from -1 to 1; missing numbers lie in the middle, and so do constant columns.
 
-    So units and wild rows do no harm.
+    Ranks do not depend on units, and wild rows do no harm.
 
     Examples
     --------

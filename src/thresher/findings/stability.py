@@ -1,4 +1,4 @@
-"""Stability: how much of what was found another draw would find again.
+"""Stability: how much of what was found would be found again with other random trees.
 
 A forest is grown in two halves that share nothing but the rows: other folds, other trees. What they
 agree on is not chance. The whole forest is steadier than either half.
@@ -19,7 +19,7 @@ Advice = tuple[Integers, Integers]  # suggestions and best labels, as numbers
 
 @dataclass(frozen=True)
 class Stability:
-    """Two halves of the trees against each other."""
+    """How well two halves of the trees agree."""
 
     # how well the ranking by value of the whole forest would agree with that of another one:
     # the rank correlation, estimated from that of the halves (Spearman and Brown)
@@ -31,7 +31,7 @@ class Stability:
 
     @classmethod
     def of(cls, values: tuple[Floats, Floats], advice: tuple[Advice, Advice]) -> Stability:
-        """From what both halves found."""
+        """The stability that follows from what both halves found."""
         (first, best), (second, other) = advice
         keep, relabel = SUGGESTIONS.index("keep"), SUGGESTIONS.index("relabel")
         return cls(
@@ -42,6 +42,6 @@ class Stability:
 
 
 def _overlap(first: Flags, second: Flags, alike: Flags) -> float:
-    """The share of what either has that the other has, too, and alike."""
+    """Twice the number of rows that both have, alike, divided by the rows of one plus the other."""
     either = int(first.sum() + second.sum())
     return 2 * int((first & second & alike).sum()) / either if either else float("nan")

@@ -4,14 +4,14 @@ The others are validation points within the radius, those nearest to the point, 
 share its leaves. They say what target to expect, and how far targets usually are from that. With
 the residual r = target - expected, and s the usual deviation:
 
-    outlier   nobody is near: nothing can be said
+    outlier   nothing is near, so nothing can be said
     keep      its value is not negative, or |r| is at most 2.5 s
     correct   it hurts, |r| exceeds 4 s, and with the expected target it would help
     drop      as clearly wrong, but with the expected target it would hurt, too
     inspect   it hurts, and |r| is between the two, or fewer than 5 others are near
 
-A value is a quadratic in the target, so there is one with the largest value. It is not what is
-suggested: it would make up for the errors of other points near, and so be wrong itself.
+A value is a quadratic in the target, so one target has the largest value. That target is not what
+is suggested: it would make up for the errors of other points near, and so be wrong itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NEARER = 2.0  # usual deviations: targets beyond are moved there before others a
 
 @dataclass(frozen=True)
 class TargetEvidence:
-    """What others say about each point; NaN where nobody is near."""
+    """What others say about each point; NaN if none are near."""
 
     near: Floats  # how many others there are; by trees, as a mean over these
     # expected, usual: the target that they expect, and how far targets usually are from it
@@ -43,9 +43,9 @@ class TargetEvidence:
     best_value: Floats | None = None
 
     def score(self, targets: Floats) -> Floats:
-        """The usual deviation in the sum of itself and the residual: the lower, the more doubtful.
+        """How usual each target is: usual / (usual + |residual|); the lower, the more doubtful.
 
-        It is 0.5 for a target that is as far off as usual, and where nobody is near.
+        It is 0.5 for a target that is as far off as usual, and for a point that nothing is near.
         """
         residual = np.abs(targets - self.expected)
         both = self.usual + residual
@@ -55,7 +55,7 @@ class TargetEvidence:
 def suggest_by_residuals(
     values: Floats, targets: Floats, found: TargetEvidence, nobody: float
 ) -> Integers:
-    """What to do, as places in `TARGET_SUGGESTIONS`; fewer near ones than `nobody` say nothing."""
+    """What to do, as places in `TARGET_SUGGESTIONS`; `nobody` others or fewer say nothing."""
     residual = np.abs(targets - found.expected)
     alone = ~(found.near > nobody) | np.isnan(residual)
     fine = (values >= 0) | (residual <= DOUBTFUL * found.usual)
@@ -69,7 +69,7 @@ def suggest_by_residuals(
 def pooled_deviation(near: Floats, squares: Floats) -> Floats:
     """How far a target usually is from the mean of `near` ones, from their squared deviations.
 
-    A few of them say little about it, so the median over all points counts as much as four more.
+    A few of them say little, so the median over all points counts as much as four more.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def pooled_deviation(near: Floats, squares: Floats) -> Floats:
 
 
 def tamed(residuals: Floats) -> Floats:
-    """The sizes of residuals, with wild ones cut back: a wrong target must not excuse others."""
+    """Absolute residuals, with wild ones cut back: a wrong target must not excuse other ones."""
     sizes = np.abs(residuals)
     known = sizes[~np.isnan(sizes)]
     most = WILD * float(np.median(known)) if len(known) else 0.0

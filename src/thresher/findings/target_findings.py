@@ -60,17 +60,17 @@ class TargetFindings(Findings):
     Parameters
     ----------
     labels, best_label
-        The targets as they are, and the targets that the other points expect: their mean.
+        The targets of the points, and the targets that the others expect: the mean of theirs.
     near
-        How many others were asked. By a radius and by nearest neighbors, these are validation
+        How many others there are. By a radius and by nearest neighbors, these are validation
         points. By trees, they are other rows in the point's leaf, as a mean over trees.
     usual
         How far targets usually are from what is expected.
     score
         `usual / (usual + |target - expected|)`: the lower, the more probably the target is wrong.
     best_value
-        What the point would be worth with the expected target if nothing else changed, where that
-        is known.
+        What the point would be worth with the expected target if nothing else changed, if that is
+        known.
     suggestion
         What to do: one of `TARGET_SUGGESTIONS`.
 
@@ -98,7 +98,7 @@ class TargetFindings(Findings):
         cls, valuation: Valuation, targets: Floats, found: TargetEvidence, nobody: float = 0.0,
         forest: Forest | None = None,
     ) -> TargetFindings:  # fmt: skip
-        """What evidence says about valued points."""
+        """The findings that follow from evidence about valued points."""
         said = suggest_by_residuals(valuation.values, targets, found, nobody)
         best = Coded.of(found.expected.tolist())
         return cls(

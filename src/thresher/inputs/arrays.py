@@ -38,12 +38,12 @@ def load_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
 
 
 def save_arrays(path: str | Path, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write an .npz file without Python objects, whole, with a sealed description `about`."""
+    """Write a whole .npz file without Python objects, with a sealed description `about`."""
     write_arrays(path, {"about": json.dumps(sealed(about)), **arrays})
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, Any]) -> None:
-    """Write an .npz file without Python objects, whole."""
+    """Write a whole .npz file without Python objects."""
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as stream:  # to a name np.savez would add .npz
@@ -53,7 +53,7 @@ def write_arrays(path: str | Path, arrays: Mapping[str, Any]) -> None:
 
 
 def load_about(arrays: Mapping[str, Array]) -> Any:
-    """The description that `save_arrays` wrote, of which the seal is not checked yet."""
+    """The description that `save_arrays` wrote; its seal is not checked yet."""
     return json.loads(str(arrays.get("about", "{}")))
 
 
@@ -90,7 +90,7 @@ def _check_claim(name: str, stream: IO[bytes], size: int) -> None:
 
 
 def pack_array(array: Array, *, deflate: bool = False) -> dict[str, Any]:
-    """An array as JSON: its dtype, shape and bytes (little-endian, base64); by `deflate` shorter.
+    """An array as JSON: its dtype, shape and bytes (little-endian, base64); `deflate` compresses.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class Points:
         return len(self.codes)
 
     def take(self, lo: int, hi: int) -> Points:
-        """The points from one row up to another; those with features."""
+        """The points from row `lo` up to row `hi`, if they have features."""
         assert isinstance(self.rows, Rows)  # noqa: S101 - distances may come in blocks of columns
         rows = Rows(self.rows.array[lo:hi], self.rows.squares[lo:hi])
         return Points(rows, self.codes[lo:hi])
@@ -73,7 +73,7 @@ class Validation:
         return len(self.codes)
 
     def record(self) -> dict[str, Any]:
-        """What a valuation says of who judges."""
+        """What a valuation records about its validation set."""
         if self.mutual:
             return {"validation_points": 0, "judges": "points"}
         return {"validation_points": len(self)}
@@ -95,8 +95,8 @@ def check_validation(
 ) -> Validation:  # fmt: skip
     """The validation set; the class list is given, or read off y_val and the labels `seen`.
 
-    Its rows may be the caller's own array: `kept` makes a copy for those who hold on to it. Where
-    it will be `public`, the message for a missing one says so.
+    Its rows may be the caller's own array: `kept` makes a copy that is safe to keep. If the set
+    will be `public`, the message for a missing one says so.
     """
     known = check_metric(metric)
     needs_rows = known != "precomputed"
@@ -118,7 +118,7 @@ def check_validation(
 
 
 def kept(validation: Validation) -> Validation:
-    """The same validation set, in memory of its own."""
+    """The same validation set, copied so that it shares no memory with the caller's arrays."""
     if validation.rows is None:
         return validation
     rows = Rows(validation.rows.array.copy(), validation.rows.squares)
@@ -137,8 +137,8 @@ def check_points(
 ) -> Points:
     """Points that match the validation set in width and classes.
 
-    Labels that are no class are an error, or with `strangers` get the code behind the last class.
-    Messages number rows from `first`, and call the table `name`.
+    A label that is not a class is an error; with `strangers`, it gets the code after the last
+    class. Messages number rows from `first`, and call the table `name`.
     """
     if labels is None:
         labels = check_labels("y", y, first=first)
@@ -163,7 +163,7 @@ def check_pair(
     X: object, y: object, X_val: object, y_val: object, *, metric: object, classes: object,
     mutual: bool = False,
 ) -> tuple[Points, Validation]:  # fmt: skip
-    """Points and validation set of one valuation, with a warning where they share rows.
+    """Points and validation set of one valuation, with a warning if they share rows.
 
     If they may be `mutual`, points without a validation set judge each other.
     """
@@ -200,7 +200,7 @@ def check_mutual(
 def warn_of_labels(
     ours: Iterable[Hashable], theirs: Iterable[Hashable], *, stacklevel: int
 ) -> None:
-    """Warn where points and validation set share no label, or write some of them differently."""
+    """Warn if points and validation set share no label, or write some of them differently."""
     ours, theirs = dict.fromkeys(ours), dict.fromkeys(theirs)
     said = ""
     if ours.keys().isdisjoint(theirs):
@@ -220,7 +220,7 @@ def warn_of_labels(
 
 
 def warn_of_codes(ours: Codes, theirs: Codes, classes: Classes, *, stacklevel: int) -> None:
-    """The same warning, about labels by their codes."""
+    """Warn as `warn_of_labels` does, about labels that are given by their codes."""
     found = [np.flatnonzero(np.bincount(codes)).tolist() for codes in (ours, theirs)]
     labels = ([classes.labels[code] for code in codes] for codes in found)
     warn_of_labels(*labels, stacklevel=stacklevel + 1)
@@ -235,7 +235,7 @@ def warn_of_twins(points: Points, validation: Validation, *, stacklevel: int) ->
 
 
 def tell_of_twins(twins: int, rows: int, *, stacklevel: int) -> None:
-    """Warn that so many of the validation rows are exact copies of training rows, if any is."""
+    """Warn that `twins` of `rows` validation rows are exact copies of training rows, if any are."""
     if twins:
         warnings.warn(
             f"{twins} of {rows} validation rows are exact copies of training rows. This leak "
@@ -272,7 +272,7 @@ def find_twins(points: Rows, validation: Rows) -> NDArray[np.bool_]:
 def row_fingerprints(
     rows: Rows, which: NDArray[np.int64] | None = None, salt: NDArray[np.int64] | None = None
 ) -> NDArray[np.uint64]:
-    """A 64-bit fingerprint of each of these rows, or of all; and of its integer of `salt`."""
+    """A 64-bit fingerprint of each row (or of the rows `which`) and of its integer in `salt`."""
     count = len(rows) if which is None else len(which)
     out = np.empty(count, np.uint64)
     salt = np.zeros(count, np.int64) if salt is None else salt
@@ -283,7 +283,7 @@ def row_fingerprints(
 
 
 def point_prints(rows: Rows | Distances, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A fingerprint of each row of features or of distances, and of its integer of `salt`."""
+    """A fingerprint of each row of features or of distances, and of its integer in `salt`."""
     if isinstance(rows, Distances):
         if not isinstance(rows.source, np.ndarray):
             raise InputError(

@@ -85,7 +85,7 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_text(name: str, text: object, *, empty: bool = True) -> str:
-    """`text`, if it is a string, and not an empty one unless it may be."""
+    """`text`, if it is a string; an empty string is refused unless `empty` allows it."""
     if isinstance(text, str) and (text or empty):
         return text
     raise InputError(f"{name} must be a {'' if empty else 'non-empty '}string, got {text!r}")
@@ -125,7 +125,7 @@ def is_dask(table: Any) -> bool:
 
 
 def check_no_limits(memory: object, checkpoint: object) -> None:
-    """Raise if a run on Dask is given what only runs in this process have."""
+    """Raise if a run on Dask is given `memory` or `checkpoint`, which work in this process only."""
     if not (memory is None and checkpoint is None):
         raise InputError(
             "memory and checkpoint cannot be used with Dask: workers manage their own memory, "
@@ -137,13 +137,13 @@ def check_features(name: str, table: object, *, exact: bool = True) -> Features:
     """A table of numbers as a two-dimensional float array, without a copy where possible.
 
     NumPy arrays and memmaps, sparse matrices of SciPy, pandas and polars frames, Arrow tables and
-    nested lists are taken.
+    nested lists are accepted.
     float16, float32 and float64 stay what they are; booleans and short integers become float32,
     long integers float64, always exactly. NaN and infinity are found later, in the one pass over
     the rows that computes their norms (`metrics.measure`).
 
-    With `exact` false what a row holds is never refused: long integers are rounded. Nor is a table
-    without rows.
+    With `exact` false, no row is refused for what it holds (long integers are rounded), and a table
+    without rows is accepted.
     """
     check_ordered(name, table)
     if is_frame(table):
@@ -235,7 +235,7 @@ def _plain_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
 
 
 def _filled(name: str, table: Any) -> NDArray[Any]:
-    """A sparse matrix with its zeros; one that would not fit is refused, with the way out."""
+    """A sparse matrix filled in with zeros; one that would not fit is refused, with advice."""
     size = math.prod(table.shape) * table.dtype.itemsize
     if size > MOST_FILLED:
         raise InputError(
@@ -305,7 +305,7 @@ def check_integers(name: str, array: NDArray[Any]) -> None:
 
 
 def _check_mixed(name: str, table: Any, array: NDArray[Any]) -> None:
-    """Raise if floats were made of a list in which such an integer stands among floats."""
+    """Raise if a list of floats and integers became floats, and an integer lost digits by that."""
     listed = isinstance(table, Iterable) and not hasattr(table, "dtype")
     if array.dtype != np.float64 or array.ndim != 2 or not listed:
         return

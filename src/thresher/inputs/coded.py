@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coded(Sequence[Any]):
-    """A column of entries that repeat: each distinct one once, and the number of that in each row.
+    """A column of entries that repeat: a list of distinct entries, and the place there of each row.
 
-    It behaves as the tuple of its entries, which is made only where somebody asks for it.
+    It behaves like the tuple of its entries, which is made only when it is needed.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Coded(Sequence[Any]):
 
     @classmethod
     def of(cls, entries: Iterable[Hashable]) -> Coded:
-        """Any entries; those that equal one another are the first one of them."""
+        """A column of any entries; the first one stands for all that equal it."""
         if isinstance(entries, Coded):
             return entries
         places: dict[Hashable, int] = {}
@@ -40,7 +40,7 @@ class Coded(Sequence[Any]):
 
     @classmethod
     def numbered(cls, codes: NDArray[Any], entries: Sequence[Hashable]) -> Coded:
-        """The entries with these numbers, some of which may not occur."""
+        """A column from codes and the entries that they number, some of which may not occur."""
         first = _first_rows(codes, len(entries))
         order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
         places = np.zeros(len(entries), np.int32)
@@ -69,7 +69,7 @@ class Coded(Sequence[Any]):
         return repr(tuple(self))
 
     def tolist(self) -> list[Any]:
-        """The entries, one a row."""
+        """The entries, one per row."""
         return list(self._entries[self.codes].tolist())
 
     def take(self, rows: Any) -> Coded:
@@ -82,17 +82,17 @@ class Coded(Sequence[Any]):
         return dict(zip(self.distinct, first.tolist(), strict=True))
 
     def renamed(self, entries: Iterable[Hashable]) -> Coded:
-        """The same column with other distinct entries, in the order of these."""
+        """The same column with its distinct entries replaced, in order, by `entries`."""
         return Coded(self.codes, tuple(entries))
 
 
 def object_array(entries: Sequence[Any]) -> NDArray[Any]:
-    """The entries as an array of objects, sequences among them too."""
+    """The entries as an array of objects, even if some of them are sequences."""
     return np.fromiter(entries, object, len(entries))
 
 
 def _first_rows(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """The first row of each code, the number of rows where there is none."""
+    """The first row of each code; the number of rows for a code that does not occur."""
     first = np.full(count, len(codes), np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last one written stays
     return first

@@ -1,7 +1,7 @@
 """Labels and owners of any hashable kind, turned into small integers.
 
 A class list fixes the number C of classes and gives each label its code. It is given by the
-caller, or read off the data: sorted where the labels can be sorted, else in order of appearance.
+caller, or read off the data: sorted if the labels can be sorted, else in order of appearance.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Classes:
 
     @property
     def code_dtype(self) -> Any:
-        """What codes are kept in."""
+        """The dtype of codes."""
         return np.int32
 
     def code(self, name: str, label: object) -> int:
@@ -98,14 +98,14 @@ class Classes:
         return int(self.encode(name, check_labels(name, [label]))[0])
 
     def find(self, label: Any) -> int:
-        """The code of a label that equals a class, else -1; for one label, `code` in a hurry."""
+        """The code of one label, or -1 if it is not a class; a faster `code`."""
         try:
             return self._codes.get(label, -1)
         except TypeError:  # not hashable
             return -1
 
     def _encode_integers(self, raw: Any) -> Codes | None:
-        """The codes; None where a table will not do."""
+        """The codes of integers by a lookup table; None if such a table will not do."""
         known = [x for x in self.labels if isinstance(x, int)]
         if len(known) < len(self.labels):
             return None
@@ -154,7 +154,7 @@ def class_list(classes: object, *found: RawLabels) -> Classes:
 
 
 def _refuse_targets(distinct: dict[Hashable, None]) -> None:
-    """Refuse labels that look like numbers to predict: nobody should be guessing the task."""
+    """Refuse labels that look like numbers to predict: the caller must say what the task is."""
     broken = [label for label in distinct if isinstance(label, float) and not label.is_integer()]
     if len(broken) > MANY_NUMBERS:
         raise InputError(
@@ -211,7 +211,7 @@ def is_missing(label: object) -> bool:
 
 
 def raw_labels(name: str, labels: object, *, first: int = 0) -> RawLabels:
-    """Labels as a one-dimensional sequence, whatever they are; objects are Python's own."""
+    """Labels of any kind as a one-dimensional sequence; objects get types of Python."""
     check_ordered(name, labels)
     if isinstance(labels, Coded):
         return labels

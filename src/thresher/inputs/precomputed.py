@@ -33,7 +33,7 @@ class Distances:
         """Column ranges with their distances, of at most `BLOCK` columns each.
 
         Each begins at a multiple of `step`, however the source is cut, so that sums over `step`
-        columns are over the same ones: what a block has too many waits for the next block.
+        columns are always over the same columns. Columns left over in a block join the next one.
         """
         start, waiting, held = 0, 0, []
         for part in self._checked():
@@ -81,7 +81,7 @@ class Distances:
 
 
 def distances_of(X: object, points: int, validation: int | None, first: int = 0) -> Distances:
-    """Distances of points to so many validation points; None where points judge each other."""
+    """Checked distances of points to validation points (`validation` is None: to each other)."""
     holder, judges, hint = "y_val", "validation points", ""
     if validation is None:
         validation, holder, judges = points, "y", "points"

@@ -33,7 +33,7 @@ def spelled(label: Hashable) -> str:
 
 
 def whole_number(label: Hashable) -> int | None:
-    """The integer that a label is, however it is written; None where it is none.
+    """The integer that a label is, however it is written; None if it is not one.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def whole_number(label: Hashable) -> int | None:
 
 
 def look_alikes(labels: Iterable[Hashable]) -> list[list[Hashable]]:
-    """The labels that say the same and differ, together.
+    """Groups of different labels that say the same.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def named(labels: Iterable[Hashable]) -> str:
 
 
 def missing(where: str, what: str, name: str, names: Iterable[str], role: str = "") -> InputError:
-    """An error that says that there is no `name`, with the nearest names that there are.
+    """An error that says that there is no `name`, and lists the most similar names.
 
     The `role` is what the name was given for, such as an argument.
 

@@ -3,7 +3,7 @@
 A time that Python's `datetime`, `timedelta` or `time` holds exactly becomes that object. They end
 at microseconds and at the year 9999, so other times stay as they are: scalars of NumPy in the
 coarsest unit that holds them, or, with a time zone, timestamps of pandas. No time is refused: on
-the private path an error would say something of a row.
+the private path an error would reveal something about a row.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def plain_times(array: NDArray[Any]) -> list[Any]:
 def plain_time(label: Any) -> Any:
     """A time of Python, NumPy or pandas, in the form that all of them share.
 
-    Of the hour that is repeated when clocks go back, `datetime` cannot tell the second one from the
-    first one in the same zone: it is told in UTC.
+    When clocks go back, an hour comes twice. Within one time zone `datetime` cannot tell the second
+    from the first, so times in the second one are given in UTC.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def is_time(kind: type) -> bool:
 
 
 def arrow_entries(column: Any) -> list[Any]:
-    """The entries of a column of Arrow; those of nanoseconds as they are, not cut.
+    """The entries of a column of Arrow; nanoseconds are kept, not cut off.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def arrow_entries(column: Any) -> list[Any]:
 
 
 def _entry(time: Any) -> Any:
-    """One time of Arrow; one that Python cannot hold as NumPy does, in UTC."""
+    """One time of Arrow; if Python cannot hold it, a time of NumPy in UTC."""
     import pyarrow as pa
 
     try:

@@ -1,1 +1,1 @@
-"""Who is near whom: within a radius as bits of a block, or the nearest in order."""
+"""Which points are near which: within a radius as bits of a block, or the nearest in order."""

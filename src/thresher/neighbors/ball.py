@@ -1,6 +1,6 @@
 """All points within a radius: found by looking at all pairs, or by a tree.
 
-Both give the same bits; "auto" takes the one that is expected to be faster.
+Both ways give the same bits; "auto" takes the one that is expected to be faster.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Ball:
         return cls(validation.rows, len(validation), *about)
 
     def tree(self, points: Rows | Distances) -> Tree | None:
-        """The tree by which near points are found; None where all pairs are looked at."""
+        """The tree by which near points are found; None if all pairs are looked at."""
         if isinstance(points, Distances) or self.rows is None:
             if self.neighbors not in {"auto", "all"}:
                 raise InputError(

@@ -1,8 +1,8 @@
-"""Who is near whom: one bit a pair, for a block of validation points at a time.
+"""Which points are near which: one bit per pair, for a block of validation points at a time.
 
-This is the step that counting and valuing share. Points are laid out sorted by class (`Groups`), so
-that a class is a range of rows and what differs between classes is one weight a validation point.
-Memory is one bit for each point and each validation point of the *current* block.
+This is the step that counting and valuing share. Points are sorted by class (`Groups`), so that a
+class is a range of rows, and each class needs only one weight per validation point. Memory is one
+bit for each point and each validation point of the *current* block.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Block:
         self, segments: Segments, weights: Floats,
         out: Floats,
     ) -> None:  # fmt: skip
-        """Add to each point in `out` (sorted by class) its segment's weights where it is near."""
+        """Add to each point in `out` (sorted by class) its segment's weights if it is near."""
         lanes = self.words.shape[1] * 32
         padded = np.zeros((len(segments), lanes))
         padded[:, : weights.shape[1]] = weights
@@ -104,26 +104,26 @@ class Block:
         return found[..., : self.columns.stop - self.columns.start]
 
     def layers(self) -> tuple[Block]:
-        """The bits of each ring; here near points are all in one."""
+        """The bits of each ring; here all near points are in one ring."""
         return (self,)
 
     def copy(self) -> Block:
-        """The same with bits of its own."""
+        """The same block with its own copy of the bits."""
         return Block(self.columns, self.words.copy(), self.parallel)
 
     def take_out(self, rows: Words) -> None:
-        """Say of one point for each validation point that it is not near: the one in `rows`."""
+        """Mark one point for each validation point, the one in `rows`, as not near."""
         clear_bits(self.words, rows, np.arange(len(rows), dtype=np.uint32))
 
     def moved(self, rows: Words, _: Integers) -> Block:
-        """The same pairs with points laid out anew: row r goes to `rows[r]`."""
+        """The same pairs with points in another order: row r goes to `rows[r]`."""
         words = np.empty_like(self.words)
         words[rows] = self.words
         return Block(self.columns, words, self.parallel)
 
 
 def pieces_of(segments: Segments, *, parallel: bool) -> Segments:
-    """The segments (index, lo, hi), long ones cut so that every thread gets some."""
+    """The segments (index, lo, hi); long ones are cut so that every thread gets some."""
     total = sum(hi - lo for lo, hi, _ in segments)
     size = max(4096, -(-total // thread_count())) if parallel else total
     return [
@@ -140,8 +140,8 @@ def near_blocks(
 ) -> Iterator[Any]:  # fmt: skip
     """Yield the bits of all points, a block of validation points at a time.
 
-    The words of a block are overwritten by the next one. `advance` is told the number of
-    pairs done, for a progress bar. A `task` may write something else than bits, by the `edges`
+    The words of a block are overwritten by the next one. `advance` is called with the number of
+    pairs done, for a progress bar. A `task` may write something other than bits, by the `edges`
     within the radius.
     """
     kind = Task if task is None else task
@@ -174,7 +174,7 @@ def _fill_few(
     task: Task, places: Integers, words: Array, longest: float, *,
     parallel: bool,
 ) -> None:  # fmt: skip
-    """Fill the columns `places` of a block, whose numbers are of another size than most."""
+    """Fill the columns `places` of a block, whose numbers differ in size from most."""
     asked, lanes = task.validation.some(places), -(-len(places) // 32) * 32
     scored = score(asked, lanes, task.metric, task.radius, longest)
     scaled = Scaled.of(task.points, scored, task.metric)
@@ -185,7 +185,7 @@ def _fill_few(
 
 
 def lanes_of(count: int, most: int) -> int:
-    """Validation points a block: a multiple of 64, and blocks of nearly equal size.
+    """Validation points per block: a multiple of 64, so that blocks are of nearly equal size.
 
     No result depends on it: sums run over 64 validation points at a time.
     """
@@ -213,7 +213,7 @@ class Task:
 
     @staticmethod
     def room(points: int, lanes: int) -> Array:
-        """Where a block is written: a bit for each pair."""
+        """The memory that a block is written to: a bit for each pair."""
         return aligned((points, lanes // 32), np.uint32)
 
     @staticmethod
@@ -232,7 +232,7 @@ class Task:
         tile: Floats, radius: float, edges: tuple[float, ...],
         positions: Words, words: Array,
     ) -> None:  # fmt: skip
-        """Write what a tile of distances says."""
+        """Write the bits that follow from a tile of distances."""
         del edges
         distance_words(tile, radius, positions, words)
 
@@ -243,11 +243,11 @@ class Task:
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """An entry for each of a few features; none where a matrix product is taken."""
+        """An entry for each of a few features; none if a matrix product is used."""
         return (0,) * self.points.width if self.points.width <= DIRECT_WIDTH else ()
 
     def fill(self, words: Array, advance: Advance | None, *, parallel: bool) -> None:
-        """Fill all of them."""
+        """Fill all words."""
         direct = len(self.dims) > 0
         step = max(TILE, DIRECT_WORDS // words.shape[1])
         if not direct:  # wide rows by fewer, so that a tile stays small
@@ -276,7 +276,7 @@ class Task:
             run(job, cut(0, len(self.points), step), parallel=parallel)
 
     def proposal(self) -> Callable[..., int]:
-        """What writes the words of a tile of rows or of a product, and notes what is in doubt."""
+        """The kernel that writes words from a tile or a product, and notes doubtful pairs."""
         dims, columns, level, numbers = (
             self.dims, self.score.columns, self.score.level, self.score.numbers
         )  # fmt: skip

@@ -1,11 +1,11 @@
 """The nearest points of every validation point, in order, without sorting all points.
 
-Points stream by in tiles, every one of them once for many validation points. A validation point
-has a row of candidates (`kernels.select`): at most twice as many as are wanted, and a tile. A point
-whose distance exceeds that of the last one wanted by more than the error of the arithmetic is not
-among the nearest by the pair rule, so it is never looked at again; a row that such near ties crowd
-is settled by the pair rule. Hence the points kept, and their order as far as values can tell, are
-those of a full sort, whatever the tiles and the number of threads.
+Points stream by in tiles, each tile once for many validation points. A validation point has a row
+of candidates (`kernels.select`): at most twice as many as are wanted, plus a tile. A point whose
+distance exceeds that of the last one wanted by more than the error of the arithmetic is not among
+the nearest by the pair rule, so it is never looked at again. If near ties fill a row, the pair rule
+settles it. Hence the points kept are those of a full sort, and so is their order as far as values
+depend on it, whatever the tiles and the number of threads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def closest(
 ) -> Iterator[NDArray[np.uint64]]:
     """For every validation point its `kept` nearest points as keys: index << 1 | match.
 
-    There are more than `kept` points, those that judge each other not counted in their own list.
+    There must be more than `kept` points; if points judge each other, none is in its own list.
     """
     rows = points.rows
     width = 1 if isinstance(rows, Distances) else rows.width
@@ -56,7 +56,7 @@ def closest(
 
 
 def _fill_others(part: Tiles) -> Fill:
-    """How tiles are filled where points judge each other: nobody is in the own list."""
+    """How tiles are filled if points judge each other: no point is in its own list."""
 
     def fill(first: int, end: int, out: NDArray[Any]) -> None:
         part.fill(first, end, out)
@@ -117,9 +117,10 @@ class _Candidates:
         return self.limits, self.counts, self.keys, self.points
 
     def clear(self, limits: NDArray[np.float64]) -> None:
-        """Nobody is a candidate; points before these have set the limits.
+        """Remove all candidates; earlier points have set the limits.
 
-        Another thread may be lowering them: what is let in depends on that, what is left does not.
+        Another thread may be lowering the limits. Which points are let in depends on that, but not
+        which are left in the end.
         """
         self.limits[:] = limits
         self.counts[:] = 0

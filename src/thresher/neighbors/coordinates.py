@@ -26,7 +26,7 @@ ROUNDING = 2.0**-53  # half the distance from 1 to the next float64
 
 @dataclass(frozen=True)
 class Space:
-    """The coordinates in which a tree is built over points and asked by validation points."""
+    """The coordinates in which a tree is built over points and searched by validation points."""
 
     metric: Metric
     radius: float  # as asked for
@@ -37,7 +37,7 @@ class Space:
 
     @classmethod
     def of(cls, points: Rows, validation: Rows, metric: Metric, radius: float) -> Space:
-        """The space of these points and validation points; no result depends on the choice."""
+        """A space for these points and validation points; results do not depend on its choice."""
         width = points.width
         spread = cls(metric, radius, np.zeros(width), 1.0, None)
         if metric == "euclidean":
@@ -63,7 +63,7 @@ class Space:
         return found
 
     def too_long(self, rows: Rows, which: slice | Array) -> Flags:
-        """Which of these rows are near none."""
+        """Which of these rows are too long to be near any row of the other side."""
         return rows.squares[which] > self.longest * self.longest
 
     def flat(self, coordinates: Floats) -> Floats:
@@ -139,8 +139,8 @@ def _sampled(count: int) -> Integers:
 def _longest(points: Rows, validation: Rows, radius: float) -> float:
     """The length beyond which no row, on either side, can be near one of the other side.
 
-    A row more than four times as long as the radius and the longest row of the other side is near
-    none, and need not count when the other side is judged.
+    A row that is more than four times as long as the radius and the longest row of the other side
+    is near none, and can be ignored when the other side is judged.
     """
     squares = [points.squares, validation.squares]
     ends = [float(np.sqrt(each.max(initial=0.0))) for each in squares]

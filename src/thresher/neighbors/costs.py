@@ -1,7 +1,7 @@
 """What it costs to find all near pairs, by looking at every pair and by a tree.
 
-The constants are nanoseconds of one core, fitted by `benchmarks/neighbors.py --fit`. What depends
-on the data, how many boxes a ball touches and how many pairs are near, is read off a small sample.
+The constants are nanoseconds of one core, fitted by `benchmarks/neighbors.py --fit`. How many boxes
+a ball touches and how many pairs are near depends on the data, and is measured on a small sample.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from thresher.threads import one_blas_thread
 
 @dataclass(frozen=True)
 class Costs:
-    """Nanoseconds of one core."""
+    """The constants, in nanoseconds of one core."""
 
     all_pair: float  # a pair, where every pair is looked at
     all_feature: float  # and each of its features
@@ -51,14 +51,14 @@ SEED = 9
 
 @dataclass(frozen=True)
 class Expected:
-    """What a sample says of a tree: leaves that a validation point touches, and near pairs."""
+    """What a sample says about a tree: leaves that a validation point touches, and near pairs."""
 
     visits: float  # for each validation point
     near: float  # share of all pairs
 
 
 def costs_of(width: int) -> Costs:
-    """The constants for rows of so many features."""
+    """The constants for rows with `width` features."""
     return NARROW if width <= DIRECT_WIDTH else WIDE
 
 
@@ -92,10 +92,10 @@ def expect(
     points: Rows, validation: Rows, metric: Metric, radius: float, most_near: float = 1.0,
     count: int = POINTS,
 ) -> Expected | None:  # fmt: skip
-    """What `count` points say of a tree over all; None where more than `most_near` are near.
+    """What `count` points say about a tree over all; None if more than `most_near` are near.
 
-    The same tree over a sample has fewer levels. By how much fewer boxes are touched from one level
-    to the next is read off its last two levels and carried on to the leaves of the whole.
+    The tree over a sample has fewer levels. Its last two levels show by how much the share of boxes
+    that are touched falls from one level to the next; the same is assumed down to the leaves.
     """
     space = Space.of(points, validation, metric, radius)
     some, asked = _sample(points, count), _sample(validation, QUERIES)

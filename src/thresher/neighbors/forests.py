@@ -1,4 +1,4 @@
-"""Forest: the structure of trees, public and in the open, fixed before any point is counted."""
+"""Forest: the public structure of trees, fixed before any point is counted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZES = ("nodes", "split", "fold")  # of each tree
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """The structure of a forest: splits and leaves, without what is in them.
+    """The structure of a forest: splits and leaves, without the points in them.
 
     `grow_forest` makes one. Pass the same structure to `forest_shapley`, `NeighborCounts` and
     `LiveCounts`, and their values agree. Price lists contain it, too.
@@ -122,9 +122,10 @@ class Forest:
 
     @property
     def middle(self) -> int:
-        """The first tree of the second half of the splits; 0 where there is one split only.
+        """The first tree of the second half of the splits; 0 if there is only one split.
 
-        Both halves are forests of their own: other folds, other trees, each row in equally many.
+        Each half is a forest of its own: they have different folds and different trees, and each
+        row fills equally many trees of both.
         """
         splits = [tree.split for tree in self.trees]
         return splits.index((max(splits) + 1) // 2) if splits[-1] else 0
@@ -139,7 +140,7 @@ class Forest:
         return self.columns.encode(name, table, "the forest")
 
     def folds_of(self, features: Features) -> NDArray[np.int32] | None:
-        """The fold of each row in each split; None where all rows fill all trees."""
+        """The fold of each row in each split; None if all rows fill all trees."""
         if not self.folds:
             return None
         splits = 1 + max(tree.split for tree in self.trees)
@@ -217,7 +218,7 @@ class Forest:
         return cls(str(about["name"]), trees, folds, seed, columns, classes)
 
     def document(self) -> dict[str, Any]:
-        """All of it as JSON can hold it."""
+        """The whole forest as JSON can hold it."""
         packed = {name: pack_array(each, deflate=True) for name, each in self.nodes.items()}
         return self.describe() | {"nodes": packed}
 
@@ -242,7 +243,7 @@ class Forest:
 
 
 def check_whole_rows(fitted: Any) -> None:
-    """Refuse trees that number features by a draw of their own, as those of bagging may."""
+    """Refuse trees that see a draw of features, as those of bagging may, and number these anew."""
     draws = getattr(fitted, "estimators_features_", ())
     fewer = any(len(each) < fitted.n_features_in_ for each in draws)
     if fewer or getattr(fitted, "bootstrap_features", False):

@@ -1,4 +1,4 @@
-"""Points laid out so that alike ones lie together, and what a block of cells can tell of them."""
+"""Points sorted so that those of one class are together, and what a block of cells can do."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Groups:
     def segments(self, wanted: Integers) -> Segments:
         """Row ranges (lo, hi, class) for the `wanted` classes; what lies between has class -1.
 
-        `wanted` is sorted. Classes that no validation point of a block carries need no telling
+        `wanted` is sorted. Classes that no validation point of a block carries need not be told
         apart.
         """
         found: Segments = []

@@ -1,7 +1,7 @@
 """Trees grown on folds, so that no point shapes its own leaf; large tables by a sample of rows.
 
-Which rows decide the structure follows from hashes of their features: the rows with the smallest
-ones. So neither the order of rows nor the way they are cut into parts matters.
+The rows whose features have the smallest hashes decide the structure. So neither the order of rows
+nor the way they are cut into parts matters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def grow(
 ) -> Forest:  # fmt: skip
     """Grow trees on the rows outside of each fold, as often as there are splits.
 
-    `codes` are those of classes, or numbers where the forest is a regressor.
+    `codes` are those of classes, or numbers if the forest is a regressor.
     """
     if trees % folds:
         raise InputError(f"trees must be a multiple of folds, got {trees} and {folds}")
@@ -76,10 +76,10 @@ def split_count(trees: int, folds: int) -> int:
 
 @dataclass
 class GrowingSample:
-    """Those of the rows seen so far that may decide the structure of a forest.
+    """The rows seen so far that may decide the structure of a forest.
 
-    `grow` makes the same forest of them as of all rows. They are at most `GROWN_FROM` for each fold
-    of each split, most of them shared, and as many more for each class where rows are alike.
+    `grow` makes the same forest from them as from all rows. There are at most `GROWN_FROM` for each
+    fold of each split, most of them shared, and as many more for each class if rows are alike.
     """
 
     # splits, folds, seed: of the forest
@@ -104,7 +104,7 @@ class GrowingSample:
         return self
 
     def merge(self, other: GrowingSample) -> GrowingSample:
-        """See the rows that another one saw, which come after these; returns itself."""
+        """See the rows that `other` saw, which come after these; returns itself."""
         for label, row in other.labels.items():
             self.labels.setdefault(label, self.rows + row)
         numbers = {label: number for number, label in enumerate(self.labels)}

@@ -40,13 +40,13 @@ class Kernel:
         return f"{self.name or 'kernel'} in {len(self.edges)} rings"
 
     def record(self) -> dict[str, Any]:
-        """What results and files say of it, besides the radius."""
+        """What results and files say about it, besides the radius."""
         pairs = [list(pair) for pair in zip(self.edges, self.weights, strict=True)]
         return {"kernel": self.name or pairs, "rings": len(self.edges)}
 
     @classmethod
     def recorded(cls, about: Mapping[str, Any]) -> Kernel | None:
-        """The kernel that a record speaks of; None where it is the box."""
+        """The kernel that a record describes; None if it is the box."""
         kernel = about.get("kernel", BOX)
         return check_kernel(kernel, about.get("rings", 16), about.get("radius"), warn=False)[1]
 

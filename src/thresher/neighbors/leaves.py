@@ -21,7 +21,7 @@ PIECE = 1 << 16  # points of one job
 
 
 class LeafRows(Protocol):
-    """Rows, of which it is known in which leaf of each tree they lie."""
+    """Rows that know which leaf of each tree they are in."""
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -97,7 +97,7 @@ class LeafBlock:
         self._run(job, segments, weights)
 
     def take(self, segments: Segments, weights: Floats, factors: Floats, out: Floats) -> None:
-        """As `add` with the sign turned, each point's weight times its own factor."""
+        """Subtract what `add` adds, with each point's weight multiplied by its own factor."""
 
         def job(lo: int, hi: int, row: Floats) -> None:
             take_from_leaves(self.leaf_of, row, factors, lo, hi, out)

@@ -1,8 +1,9 @@
-"""Which ring each near pair is in: one byte a pair, for a block of validation points at a time.
+"""Which ring each near pair is in: one byte per pair, for a block of validation points at a time.
 
-The same walk as for one radius, with several edges: a pair's distance is computed once. Edges are
-ascending and the last is the radius; ring r lies between edge r - 1 and edge r, which belongs to
-it. Counts and weights have one more axis than those of `Block`, the rings, the innermost first.
+The walk is the same as for one radius, with several edges: a pair's distance is computed once.
+Edges are ascending, and the last one is the radius. Ring r lies between edge r - 1 and edge r, and
+includes edge r. Counts and weights have one more axis than those of `Block`: the rings, the
+innermost first.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def settled(
 def ring_bins(depths: Floats) -> tuple[float, Bytes]:
     """A scale, and the codes of `BINS` bins of how far within the outermost edge a pair is.
 
-    `depths` says how far each edge is within the outermost one, ascending from 0, and at last how
-    far a pair can be. The first bin is for what is outside by more than one bin.
+    `depths` says how far each edge is within the outermost one, ascending from 0; its last entry is
+    how far a pair can be. The first bin is for pairs that are outside by more than one bin.
     """
     scale = BINS / float(depths[-1])
     starts = np.arange(BINS + 3) - 2.0  # of the bins, in bins
@@ -76,7 +77,7 @@ def ring_bins(depths: Floats) -> tuple[float, Bytes]:
 
 
 def even_step(edges: Floats, reach: float, scale: float) -> Array | None:
-    """What `even_codes` needs of edges, the outermost first; None where widths differ.
+    """What `even_codes` needs to know about edges, the outermost first; None if widths differ.
 
     `scale` is that of squared distances, or 0 for cosine.
     """
@@ -101,7 +102,7 @@ class RingTask(Task):
 
     @staticmethod
     def room(points: int, lanes: int) -> Bytes:
-        """Where a block is written: a byte for each pair."""
+        """The memory that a block is written to: a byte for each pair."""
         return aligned((points, lanes), np.uint8)
 
     @staticmethod
@@ -121,12 +122,12 @@ class RingTask(Task):
         tile: Floats, radius: float, edges: tuple[float, ...],
         positions: Words, words: Array,
     ) -> None:  # fmt: skip
-        """Write what a tile of distances says."""
+        """Write the codes that follow from a tile of distances."""
         del radius
         distance_codes(tile, np.array(edges), positions, words)
 
     def proposal(self) -> Callable[..., int]:
-        """What writes the codes of a tile, and notes what is in doubt."""
+        """The kernel that writes the codes of a tile, and notes doubtful pairs."""
         outward = np.array(self.edges[::-1])
         scores = self.score.at_edges(self.validation, self.metric, outward)
         cosine, reach = self.metric == "cosine", min(outward[0], self.score.radius)
@@ -180,7 +181,7 @@ class RingBlock:
             yield Block(self.columns, bits.view(np.uint32), self.parallel)
 
     def copy(self) -> RingBlock:
-        """The same with codes of its own."""
+        """The same block with its own copy of the codes."""
         return replace(self, codes=self.codes.copy())
 
     def count(self, segments: Segments) -> Integers:
@@ -219,11 +220,11 @@ class RingBlock:
         return found
 
     def take_out(self, rows: Words) -> None:
-        """Say of one point for each validation point that it is not near: the one in `rows`."""
+        """Mark one point for each validation point, the one in `rows`, as not near."""
         self.codes[rows, np.arange(len(rows))] = 0
 
     def moved(self, rows: Words, _: Integers) -> RingBlock:
-        """The same pairs with points laid out anew: row r goes to `rows[r]`."""
+        """The same pairs with points in another order: row r goes to `rows[r]`."""
         codes = np.empty_like(self.codes)
         codes[rows] = self.codes
         return replace(self, codes=codes)
@@ -235,12 +236,12 @@ class RingBlock:
 
 
 def by_ring(found: Integers, rings: int) -> Integers:
-    """Counts with codes as their last axis, as counts with rings as their first but one."""
+    """Counts whose last axis is codes, rearranged so that their second axis is rings."""
     return np.moveaxis(found[..., rings:0:-1], -1, -2)
 
 
 def by_code(weights: Floats, lanes: int) -> Floats:
-    """Weights of each segment, ring and validation point as tables of codes, padded by 0."""
+    """Weights of each segment, ring and validation point as tables by code, padded with 0."""
     segments, rings, width = weights.shape
     tables = np.zeros((segments, lanes, rings + 1))
     tables[:, :width, rings:0:-1] = np.moveaxis(weights, 1, -1)
@@ -253,7 +254,7 @@ class RingVisitTask(VisitTask):
 
     @staticmethod
     def room(visits: int, leaf: int) -> Bytes:
-        """Where visits are written: a byte for each pair."""
+        """The memory that visits are written to: a byte for each pair."""
         return np.empty((visits, leaf), np.uint8)
 
     @staticmethod
@@ -273,7 +274,7 @@ class RingVisitTask(VisitTask):
         self, visits: Visits, lo: int, hi: int, Q: Single, norms: Single,
         block: slice, V: Floats, words: Array,
     ) -> None:  # fmt: skip
-        """Write the codes of the visits lo to hi, and settle what is in doubt."""
+        """Write the codes of the visits lo to hi, and settle doubtful pairs."""
         levels, numbers = self.scores
         for first, last, leaf in visits.by_leaf(lo, hi):
             some, tile = visits.query_of[first:last], self.leaf_columns(leaf)
@@ -333,7 +334,7 @@ class RingTreeBlock(TreeBlock):
         return found
 
     def take_out(self, places: Words) -> None:
-        """Say of one point for each validation point that it is not near: the one in `places`."""
+        """Mark one point for each validation point, the one in `places`, as not near."""
         met, place = self._own_visits(places)
         self.words[met, place] = 0
 

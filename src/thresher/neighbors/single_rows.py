@@ -1,4 +1,4 @@
-"""One point at a time: it meets 64 validation rows at once, or all trees of a forest."""
+"""One point at a time, compared with 64 validation rows at once, or with all trees of a forest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOBODY = -1  # the class that a point leaves when it is new, and enters when it 
 
 @dataclass(frozen=True)
 class Panels:
-    """The validation set as the kernel for one row wants it."""
+    """The validation set in the form that the kernel for one row needs."""
 
     numbers: NDArray[np.float64]  # panels x features x 64 validation points
     squares: NDArray[np.float64]
@@ -62,7 +62,7 @@ class Panels:
 
 
 def plain_row(X: Any, width: int) -> NDArray[np.float64] | None:
-    """The only row of a plain array of floats, as a copy in float64; None if X is not that."""
+    """The row of a plain array of floats that has one, copied in float64; None for any other X."""
     plain = type(X) is np.ndarray and X.dtype.char in "efd" and 0 < X.ndim < 3
     if plain and X.size == width == X.shape[-1]:
         return X.reshape(width).astype(np.float64)
@@ -70,7 +70,7 @@ def plain_row(X: Any, width: int) -> NDArray[np.float64] | None:
 
 
 def plain_label(y: Any) -> Any:
-    """The only label of a list or of a plain array; None if y is not that, or is to be read."""
+    """The label of a list or plain array that has one; None for any other y, and repeated times."""
     if type(y) is list and len(y) == 1:
         return None if getattr(y[0], "fold", 0) else y[0]  # a time that equals an earlier one
     if type(y) is np.ndarray and y.shape == (1,) and y.dtype.kind in "iubU":
@@ -80,7 +80,7 @@ def plain_label(y: Any) -> Any:
 
 @dataclass(frozen=True)
 class LeafMover:
-    """The trees as the kernel for one row wants them."""
+    """The trees in the form that the kernel for one row needs."""
 
     forest: Forest
     first: NDArray[np.int64]  # node of each tree

@@ -1,7 +1,7 @@
 """All points in the order of their distance to a validation point, from one of three sources.
 
-Distances come from tiles, a table for some validation points at a time; for few features and few
-points they are summed directly from a transposed copy; or the caller computed them.
+Distances come from tiles, a table for some validation points at a time. For few features and few
+points they are summed directly from a transposed copy. Or the caller computed them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def settle_ties(
     least: np.uint32, runs: NDArray[np.int64],
     pair_keys: Callable[[NDArray[np.int64]], NDArray[np.float64]],
 ) -> None:  # fmt: skip
-    """Put near ties of unlike match in the order of the pair rule; of others none can tell.
+    """Put near ties that differ in match in the order of the pair rule; others do not matter.
 
     `pair_keys` has the pair rule's numbers; see `kernels.order.mixed_runs` for all else.
     """

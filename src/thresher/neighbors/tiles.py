@@ -30,14 +30,14 @@ DIRECT_WIDTH = 24  # up to this many features distances are summed directly, abo
 
 
 class Judge(Protocol):
-    """Which distances to the validation points start..stop are near ties, and who is nearer."""
+    """Which distances to the validation points start..stop are near ties, and which is nearer."""
 
     start: int
     stop: int
     factor: float  # a power of two that brings the numbers into the range of float32
 
     def error(self, v: int) -> float:
-        """Numbers that differ by more than this are in the pair rule's order; 0 where all are.
+        """Numbers that differ by more than this are in the pair rule's order; 0 if all are.
 
         Each is at most half of it away from the pair rule's number.
         """
@@ -57,7 +57,7 @@ class Tiles(Judge, Protocol):
 
 
 def tiles(points: Points, validation: Validation, precision: str, most: int) -> Iterator[Tiles]:
-    """The tiles of at most so many validation points at a time, in equal parts if possible."""
+    """The tiles of at most `most` validation points at a time, in equal parts if possible."""
     rows = points.rows
     if isinstance(rows, Distances):
         for columns, part in rows.blocks(1):
@@ -75,7 +75,7 @@ def tiles(points: Points, validation: Validation, precision: str, most: int) -> 
 
 
 def pair_table(rows: Rows, others: Rows, *, cosine: bool) -> NDArray[np.float64]:
-    """The pair rule's numbers that sort as distances do: a row for each row, a column an other."""
+    """The pair rule's numbers, which sort as distances do: a row per row, a column per other."""
     X, V = rows.as_float64(slice(None)), others.as_float64(slice(None))
     table = np.empty((len(V), len(X)))
     for v, key in enumerate(table):
@@ -86,7 +86,7 @@ def pair_table(rows: Rows, others: Rows, *, cosine: bool) -> NDArray[np.float64]
 def range_factor(points: Rows, validation: Rows, precision: str, *, cosine: bool) -> float:
     """A power of two that brings squared distances into the range of float32; cosines are.
 
-    In float64 most of them: others become 0 or infinity and are told apart afterwards.
+    In float64 it does so for most of them: others become 0 or infinity, and are told apart later.
     """
     if cosine:
         return 1.0
@@ -106,7 +106,7 @@ def usual_norm(rows: Rows) -> float:
 def outliers(rows: Rows) -> NDArray[np.int64]:
     """The few rows that are so much longer than most that a product is too coarse for all others.
 
-    Where they are many there are none: that is what the rows are like.
+    If many rows are that long, none is an outlier.
     """
     limit = (LONG * usual_norm(rows)) ** 2
     found = np.flatnonzero(rows.squares > limit)
@@ -135,7 +135,7 @@ class GivenTiles:
         return 0.0
 
     def pair_keys(self, v: int, which: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The same numbers again."""
+        """The same numbers as the tiles have."""
         return np.asarray(self.part[which, v - self.start], np.float64)
 
 
@@ -158,14 +158,14 @@ class Computed:
     def _buffer(
         self, queue: SimpleQueue[NDArray[Any]], shape: tuple[int, int], dtype: Any
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A buffer, used before if possible, and its beginning in this shape."""
+        """A buffer, an old one if possible, and its beginning in this shape."""
         size, buffer = shape[0] * shape[1], take(queue)
         if buffer is None or buffer.size < size or buffer.dtype != dtype:
             buffer = np.empty(size, dtype)
         return buffer, buffer[:size].reshape(shape)
 
     def error(self, v: int) -> float:  # noqa: ARG002
-        """Nothing is in doubt where equal pairs have equal distances, wherever they stand."""
+        """Nothing is in doubt: equal pairs have equal distances, wherever they stand."""
         return 0.0
 
     def pair_keys(self, v: int, which: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -72,7 +72,8 @@ class Tree:
     def visits(self, queries: Floats, limit: float) -> tuple[Visits, int]:
         """The leaves that each query may have near points in, and for how many queries.
 
-        Those after more than `most` visits are left out; what is done is a multiple of 64.
+        Queries after more than `most` visits are left out. If some are, the number of the others is
+        a multiple of 64.
         """
         step, threads = self._step(), thread_count()
         found: list[Words] = []
@@ -95,7 +96,7 @@ class Tree:
         return Visits(starts, leaf_of, query_of), done
 
     def most_visits(self, queries: int) -> int:
-        """The most visits that `visits` returns at once, of so many queries."""
+        """The most visits that `visits` returns at once for this many queries."""
         return int(self.offsets[1]) * min(
             queries, self.most // int(self.offsets[1]) + 1 + self._step() * thread_count()
         )
@@ -138,7 +139,7 @@ def _offsets(leaves: int) -> Integers:
 
 @dataclass(frozen=True)
 class Visits:
-    """Which leaf meets which validation point of the block; those of leaf j from starts[j] on."""
+    """Which leaf meets which validation point of the block; visits of leaf j begin at starts[j]."""
 
     starts: Integers
     leaf_of: Words

@@ -1,7 +1,7 @@
 """Tables as numbers that trees can split.
 
-Categories and text become numbers in their order. Missing cells are NaN, which trees send where it
-does best. Numbers too large for float32 become the largest one.
+Categories and text become numbers in their order. Missing cells are NaN, which trees send to the
+side where they do best. Numbers too large for float32 become the largest one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TreeColumns:
         return cls(len(categories), column_names(table), tuple(categories))
 
     def merge(self, other: TreeColumns) -> TreeColumns:
-        """The columns of two tables together."""
+        """The columns of two parts of a table together."""
         pairs = zip(self.categories, other.categories, strict=True)
         found = [None if one is two is None else {*(one or ()), *(two or ())} for one, two in pairs]
         categories = tuple(None if texts is None else tuple(sorted(texts)) for texts in found)
@@ -66,7 +66,7 @@ class TreeColumns:
         return any(each is not None for each in self.categories)
 
     def encode(self, name: str, table: Any, wanted: str = "X") -> Features:
-        """A table with the same columns, which messages call `wanted`, as numbers."""
+        """A table with the same columns, as numbers; `wanted` names the first table in messages."""
         check_columns(name, column_names(table), wanted, self.names)
         if not is_frame(table) or not self.categories:
             if self.texts:
@@ -91,7 +91,7 @@ class TreeColumns:
         return as_floats(np.stack(columns, axis=1))
 
     def describe(self) -> dict[str, Any]:
-        """All of it as JSON can hold it."""
+        """The columns as JSON can hold them."""
         return {"width": self.width, "names": self.names, "categories": self.categories}
 
     @classmethod
@@ -109,7 +109,7 @@ def _texts(frame: Any, column: str) -> set[str]:
 
 
 def _column(frame: Any, column: str, texts: tuple[str, ...] | None) -> NDArray[np.float64]:
-    """One column as numbers; what is missing, and a category that is not known, is NaN."""
+    """One column as numbers; missing cells and unknown categories are NaN."""
     entries = frame.get_column(column).to_list()
     if texts is None:
         return np.array([np.nan if is_missing(x) else float(x) for x in entries])

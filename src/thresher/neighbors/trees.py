@@ -33,14 +33,14 @@ Nodes = tuple[Array, Array, Array, Array]
 
 @dataclass(frozen=True)
 class Seen:
-    """The rows that a tree was grown from: how many of each class in each leaf."""
+    """The rows that a tree was grown from: how many of each class are in each leaf."""
 
     codes: Integers
     counts: NDArray[np.int32]  # one row for each of these classes
 
     @classmethod
     def of(cls, structure: Any, codes: Integers) -> Seen:
-        """Those of a tree of scikit-learn's."""
+        """The rows that a tree of scikit-learn was grown from."""
         leaf = structure.children_left < 0
         rows = structure.weighted_n_node_samples[leaf]
         return cls(codes, np.rint(structure.value[leaf, 0].T * rows).astype(np.int32))
@@ -67,7 +67,7 @@ class Tree:
 
     @classmethod
     def of(cls, structure: Any, split: int = 0, fold: int = 0, codes: Array | None = None) -> Tree:
-        """A tree of scikit-learn's; its leaves are numbered in the order of its nodes.
+        """A tree of scikit-learn; its leaves are numbered in the order of its nodes.
 
         `codes` are the classes of the rows that it was grown from.
         """
@@ -86,7 +86,7 @@ class Tree:
 
     @classmethod
     def of_one_leaf(cls, split: int = 0, fold: int = 0) -> Tree:
-        """A tree that knows nothing."""
+        """A tree with one leaf, which tells nothing apart."""
         nodes: dict[str, Any] = {name: np.zeros(1, kind) for name, kind in NODE.items()}
         return cls(**{**nodes, "feature": np.array([-1], np.int32)}, split=split, fold=fold)
 
@@ -97,7 +97,7 @@ class Tree:
 
     @property
     def nodes(self) -> Nodes:
-        """Its columns, as kernels want them."""
+        """Its columns, in the form that kernels need."""
         return self.feature, self.threshold, self.right, self.missing_left
 
     def leaves(self, features: Features, out: Places) -> Places:
@@ -106,7 +106,7 @@ class Tree:
         return out
 
     def check(self, width: int) -> None:
-        """Raise unless rows of this width reach a leaf with a number of its own."""
+        """Raise unless all rows of this width reach a leaf, and leaves have different numbers."""
         leaf, count = self.feature < 0, len(self.feature)
         inner = np.flatnonzero(~leaf)
         forward = (self.right[inner] > inner + 1).all() and (self.right[inner] < count).all()
@@ -145,7 +145,7 @@ def _floor(thresholds: Floats) -> Single:
 class ForestRows:
     """Rows that are dropped through trees when they are asked for.
 
-    Without `fold_of` they fill all trees; else it has the fold of each row in each split.
+    `fold_of` has the fold of each row in each split; if it is None, rows fill all trees.
     """
 
     array: Features
@@ -189,5 +189,5 @@ def row_prints(features: Features, salt: Integers) -> LongWords:
 
 
 def as_written(features: Array) -> Floats:
-    """Rows with a number for missing cells, which no feature has."""
+    """Rows in which a number that no feature has stands for missing cells."""
     return np.where(np.isnan(features), -np.inf, features).astype(np.float64)

@@ -1,8 +1,8 @@
-"""Who is near whom, by the leaves of a tree that validation points visit.
+"""Which points are near which, by the leaves of a tree that validation points visit.
 
-The pairs of a visit are decided as everywhere, by float32 within a proven error and by the pair
-rule where that is in doubt, and kept as bits. Sums run in the order of `kernels.bits`, so that
-values are the same to the last bit.
+The pairs of a visit are decided as everywhere else: by float32 within a proven error, and by the
+pair rule if that leaves doubt. They are kept as bits. Sums run in the order of `kernels.bits`, so
+that values are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class TreeBlock:
         return found
 
     def take_out(self, places: Words) -> None:
-        """Say of one point for each validation point that it is not near: the one in `places`."""
+        """Mark one point for each validation point, the one in `places`, as not near."""
         clear_bits(self.words, *self._own_visits(places))
 
     def _own_visits(self, places: Words) -> tuple[Integers, Words]:
@@ -94,7 +94,7 @@ class TreeBlock:
         return met, wanted[met] % size
 
     def moved(self, rows: Words, starts: Integers) -> TreeBlock:
-        """The same pairs with points laid out anew: row r goes to `rows[r]`."""
+        """The same pairs with points in another order: row r goes to `rows[r]`."""
         positions = rows[self.positions]
         codes = np.searchsorted(starts, positions, side="right").astype(np.int32) - np.int32(1)
         return replace(self, codes=codes, positions=positions, class_starts=starts)
@@ -113,10 +113,10 @@ def tree_blocks(
 ) -> Iterator[Any]:  # fmt: skip
     """Yield the visits of all validation points, a block of them at a time.
 
-    Blocks begin at multiples of 64, and end where there are enough visits: what is aimed at follows
-    the visits that the last one made. The words of a block are overwritten by the next one, so that
-    memory does not grow with the validation set. A `task` may write something else than bits, by
-    the `edges` within the radius.
+    Blocks begin at multiples of 64, and end where there are enough visits: the size that is aimed
+    at follows the visits of the last block. The words of a block are overwritten by the next one,
+    so that memory does not grow with the validation set. A `task` may write something other than
+    bits, by the `edges` within the radius.
     """
     kind = VisitTask if task is None else task
     places = tree.places()
@@ -176,7 +176,7 @@ class VisitTask:
 
     @staticmethod
     def room(visits: int, leaf: int) -> Array:
-        """Where visits are written: a bit for each pair."""
+        """The memory that visits are written to: a bit for each pair."""
         return np.empty((visits, leaf // 32), np.uint32)
 
     @staticmethod
@@ -187,7 +187,7 @@ class VisitTask:
 
     @property
     def most(self) -> float:
-        """A radius, as coordinates are scaled: a larger one takes in nothing more."""
+        """A radius in scaled coordinates that takes in everything: a larger one adds nothing."""
         return 4 * (self.longest + self.longest_query) + 1
 
     @cached_property
@@ -215,7 +215,7 @@ class VisitTask:
         self, visits: Visits, lo: int, hi: int, Q: Single, norms: Single,
         block: slice, V: Floats, words: Array,
     ) -> None:  # fmt: skip
-        """Write the words of the visits lo to hi, and settle what is in doubt."""
+        """Write the words of the visits lo to hi, and settle doubtful pairs."""
         notes = np.empty(((hi - lo) * self.tree.leaf // 32, 3), np.uint32)
         write = self._direct if self.is_direct else self._product
         count = write(visits, lo, hi, Q, norms, words, notes)
@@ -280,7 +280,7 @@ class VisitTask:
 def leaf_score(tree: Tree, points: Rows, radius: float, most: float) -> tuple[Single, Single]:
     """The level of each place of each leaf, and the numbers of each leaf; see `metrics.Score`.
 
-    A radius beyond `most`, as coordinates are scaled, takes in nothing more.
+    A radius beyond `most`, in scaled coordinates, takes in nothing more.
     """
     leaves, width = len(tree.columns), len(tree.space.center)
     level = np.full(leaves * tree.leaf, np.inf)

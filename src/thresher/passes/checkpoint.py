@@ -1,8 +1,8 @@
-"""A file that a broken run goes on from.
+"""A file from which an interrupted run continues.
 
 It holds what the run is, and pieces of work that are done, each with checksums. A piece is written
-whole or not at all. One that is damaged is as if it were not there, and is computed again. Another
-run, with other data or settings, is refused.
+whole or not at all. A damaged piece counts as missing and is computed again. Another run, with
+other data or settings, is refused.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Checkpoint:
     Parameters
     ----------
     path
-        The file; it is made where it is not there.
+        The file; it is made if it does not exist.
     about
-        What the run is: a file that says otherwise is refused. What the file says is kept here.
+        What the run is: a file of another run is refused. Afterwards it is what the file says.
     free
-        The names of entries that may be others in the file.
+        The names of entries of `about` that may differ in the file.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Checkpoint:
         return self._file is not None
 
     def save(self, name: str, entry: Mapping[str, Any], chunks: Iterable[Chunk] = ()) -> None:
-        """Keep a piece, in place of the one of this name: an entry, and bytes in some chunks."""
+        """Keep a piece, an entry and some chunks of bytes; it replaces any piece of this name."""
         if self._file is not None:
             _save(self._file, name, entry, chunks)
 
@@ -93,7 +93,7 @@ class Checkpoint:
                     _write(self._file, name, entry, ())
 
     def load_entries(self, *, stacklevel: int) -> dict[str, dict[str, Any]]:
-        """The entries of all pieces; with a warning, where some are damaged."""
+        """The entries of all pieces; warns if some are damaged."""
         found: dict[str, dict[str, Any]] = {}
         if self._file is None:
             return found
@@ -107,7 +107,7 @@ class Checkpoint:
         return found
 
     def load(self, name: str) -> tuple[dict[str, Any], Chunks] | None:
-        """The entry and the chunks of a piece; None where it is not there, or is damaged."""
+        """The entry and the chunks of a piece; None if it is missing or damaged."""
         file = self._file
         if file is None or not file.do("SELECT 1 FROM piece WHERE name = ?", name).fetchone():
             return None
@@ -122,7 +122,7 @@ class Checkpoint:
         return about["entry"], chunks
 
     def finish(self) -> None:
-        """Remove all of it: the run is through."""
+        """Remove the file: the run is done."""
         if self._file is not None:
             self._file.close()
             self._file.path.unlink(missing_ok=True)
@@ -145,7 +145,7 @@ class Chunks:
 
 
 def _begin(file: Keeper, about: dict[str, Any], free: Collection[str]) -> dict[str, Any]:
-    """Say in a new file what the run is; refuse the file of another run. What the file says."""
+    """Write into a new file what the run is; refuse that of another run. Returns what it says."""
     if not file.do("SELECT 1 FROM piece").fetchone():
         _save(file, RUN, about, ())
         return about
@@ -201,7 +201,7 @@ def _digest(name: str, number: int, content: Chunk) -> bytes:
 
 
 def _checked(path: object) -> Path:
-    """The path of a file that can be there."""
+    """`path`, if a checkpoint can be written there."""
     if not isinstance(path, str | os.PathLike) or not str(path) or str(Path(path)) == ":memory:":
         raise InputError(f"checkpoint must be the path of a file, got {path!r}")
     found = Path(path)
@@ -216,7 +216,7 @@ def _checked(path: object) -> Path:
 
 
 def _difference(name: str, one: Any, other: Any) -> tuple[str, Any, Any]:
-    """The first thing within two entries in which they differ, and what each has there."""
+    """The first thing in which two entries differ, and what each has there."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in dict.fromkeys([*other, *one]):
             if one.get(key) != other.get(key):

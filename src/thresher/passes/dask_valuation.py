@@ -1,4 +1,4 @@
-"""DaskValuation: values that stay where their points lie, until they are asked for."""
+"""DaskValuation: values that stay where their points are, until they are computed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class DaskValuation:
     Parameters
     ----------
     values
-        One number per point, in input order, not computed yet.
+        One number per point, in input order; not computed yet.
     method, params, utility_all, utility_none, owners
-        As in `Valuation`; these are already known.
+        As in `Valuation`; these are known already.
 
     Examples
     --------
@@ -93,8 +93,8 @@ class DaskValuation:
         """Let the workers write a file for each partition: columns row and value.
 
         All workers must see the folder. Files are written whole or not at all. If there are files
-        of an earlier run, `force` removes them; without it, the call is refused. Returns the names
-        of all files.
+        of an earlier run, `force` removes them; without `force`, the call is refused. Returns the
+        names of all files.
         """
         import dask
 
@@ -113,7 +113,7 @@ class DaskValuation:
 
 
 def check_parts(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that cannot be made, or that has files of partitions unless by `force`."""
+    """Refuse a folder that cannot be made, or, without `force`, one with files of partitions."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as refused:
@@ -126,7 +126,7 @@ def check_parts(folder: Path, *, force: bool) -> None:
 
 
 def free_parts(folder: Path, count: int) -> list[str]:
-    """The names of files for so many partitions; those that are there are removed.
+    """The names of files for `count` partitions; existing ones are removed.
 
     A folder is read as a whole, so nothing of an earlier run may stay.
     """

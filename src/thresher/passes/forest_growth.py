@@ -1,4 +1,4 @@
-"""How the structure of a forest comes about, where points come in parts or from Dask."""
+"""How the structure of a forest is grown, if points come in parts or from Dask."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from thresher.sides.target_forest_side import side_in_bounds
 
 @dataclass(frozen=True)
 class Growth:
-    """How a forest comes about, and what points are asked to be valued by."""
+    """How a forest is grown, and the settings for valuing points by it."""
 
     forest: Any  # the structure, or the estimator that grows it
     settings: tuple[int, int, int]  # how many trees and folds, and the seed
@@ -44,7 +44,7 @@ class Growth:
         return isinstance(self.forest, Forest)
 
     def identity(self) -> Any:
-        """What tells its structure from others."""
+        """What tells the structure from others."""
         if isinstance(self.forest, Forest):
             return self.forest.digest()
         return [repr(self.forest), *self.settings]
@@ -55,7 +55,7 @@ class Growth:
         return validation_digest(X_val, self.labels)
 
     def with_columns(self, columns: TreeColumns) -> Self:
-        """The same, with the trees of an estimator that is fitted already as they are."""
+        """The same growth; if the estimator is fitted already, its trees are taken as they are."""
         if not isinstance(self.forest, Forest) and is_fitted(self.forest):
             return replace(self, forest=Forest.as_fitted(self.forest, columns))
         return self
@@ -66,7 +66,7 @@ class Growth:
         return GrowingSample(split_count(trees, folds), folds, seed)
 
     def grown(self, sample: GrowingSample, columns: TreeColumns, labels: Labels) -> Forest:
-        """The structure that follows from a sample of all rows, whose labels mean what they do."""
+        """The structure that follows from a sample of all rows; `labels` says what labels mean."""
         self.check(sample)
         given = [] if self.classes is None else list(class_list(self.classes).labels)
         meaning, others = labels.settle(sample.labels, [*self.labels, *given], sample.rows)
@@ -82,7 +82,7 @@ class Growth:
             raise InputError("X is empty: at least one row is needed")
 
     def learned(self, sample: GrowingSample) -> dict[str, Any]:
-        """What else follows from all rows, as JSON can hold it."""
+        """What else follows from all rows, in a form for JSON."""
         del sample
         return {}
 
@@ -114,7 +114,7 @@ class TargetSample(GrowingSample):
         return self._see(features, check_targets("y", labels))
 
     def merge(self, other: Any) -> TargetSample:
-        """See the rows that another one saw, which come after these; returns itself."""
+        """See the rows that `other` saw, which come after these; returns itself."""
         self.span = TargetSpan().join(self.span).join(other.span)
         self.rows += other.rows - len(other.codes)
         return self if other.features is None else self._see(other.features, other.codes)
@@ -128,9 +128,9 @@ class TargetSample(GrowingSample):
 
 @dataclass(frozen=True)
 class TargetGrowth(Growth):
-    """The same with numbers as targets.
+    """How a forest is grown if targets are numbers.
 
-    `empty` is the prediction where nobody is; if None, the mean of all targets.
+    `empty` is the prediction for a leaf without points; if None, the mean of all targets.
     """
 
     empty: float | None = None
@@ -138,11 +138,11 @@ class TargetGrowth(Growth):
 
     @property
     def ready(self) -> bool:
-        """Never: the range of all targets is needed first."""
+        """Always false: the range of all targets is needed first."""
         return False
 
     def identity(self) -> Any:
-        """What tells its structure, and what is predicted, from others."""
+        """What tells the structure and the predictions from others."""
         return [REGRESSION, self.empty, super().identity()]
 
     def with_columns(self, columns: TreeColumns) -> Self:
@@ -152,7 +152,7 @@ class TargetGrowth(Growth):
         return super().with_columns(columns)
 
     def sample(self) -> TargetSample:
-        """No rows yet; none are kept where the structure is known."""
+        """A sample without rows; it keeps none if the structure is known."""
         plain = super().sample()
         splits = 0 if isinstance(self.forest, Forest) else plain.splits
         return TargetSample(splits, plain.folds, plain.seed)
@@ -166,7 +166,7 @@ class TargetGrowth(Growth):
         return grow_targets(sample.features, sample.codes, columns, self.forest, self.settings)
 
     def learned(self, sample: Any) -> dict[str, Any]:
-        """The prediction where nobody is, and the range of all targets."""
+        """The prediction for a leaf without points, and the range of all targets."""
         empty = sample.span.mean() if self.empty is None else self.empty
         return {"empty": empty, "bounds": sample.span.bounds(self._judges, empty)}
 
@@ -185,7 +185,7 @@ def growth_of(
     forest: Any, settings: tuple[int, int, int], X_val: Any, y_val: Any, semivalue: Any, *,
     mean: bool, empty: Any,
 ) -> TargetGrowth:  # fmt: skip
-    """The growth of a forest with numbers, checked."""
+    """The checked settings for growing a forest with numbers as targets."""
     judges = None if y_val is None else check_targets("y_val", collected(y_val))
     known = check_empty(empty, judges)
     return TargetGrowth(forest, settings, X_val, judges, semivalue, None, mean, empty=known)

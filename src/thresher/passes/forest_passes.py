@@ -1,7 +1,7 @@
-"""forest_shapley of points in parts or on Dask: rows are dropped through the trees where they lie.
+"""forest_shapley of points in parts or on Dask: rows are dropped through the trees where they are.
 
-Where the structure is not given, it is grown from a sample of the rows in a pass of its own. Hashes
-of the rows decide which ones, so it is the same however they are cut.
+If the structure is not given, a pass of its own grows it from a sample of the rows. Hashes of the
+rows decide which ones, so the structure is the same however the rows are cut.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def forest_in_parts(
 def forest_problem(
     growth: Growth, source: Source, columns: TreeColumns, kept: Checkpoint, memory: int | None
 ) -> Problem:
-    """What the points of a source are valued by, once the structure is grown, and kept."""
+    """What the points of a source are valued by, once the structure is grown and saved."""
     found = (growth.forest, {}) if growth.ready else _kept_forest(kept)
     if found is None:
         sample = _sampled(source, growth.sample(), columns, memory)
@@ -77,7 +77,7 @@ def forest_problem(
 
 
 def _as_numbers(X: Any, growth: Growth) -> tuple[Any, Growth]:
-    """A data frame as numbers; it is in memory as a whole anyway."""
+    """A data frame as numbers; a frame is in memory as a whole anyway."""
     if not is_frame(X):
         return X, growth
     given = growth.forest
@@ -129,7 +129,7 @@ def _kept_forest(kept: Checkpoint) -> tuple[Forest, Mapping[str, Any]] | None:
 
 
 def forest_on_dask(X: Any, y: Any, growth: Growth, *, owners: Any, progress: bool) -> DaskValuation:
-    """`forest_shapley` of Dask arrays and frames: counted at once, valued when asked for."""
+    """`forest_shapley` of Dask arrays and frames: counts now, computes values when asked for."""
     require("dask", purpose="forest_shapley on Dask collections", extra="dask")
     import dask
 
@@ -161,7 +161,7 @@ def _dask_columns(X: Any, parts: Sequence[Partition]) -> TreeColumns:
 
 
 def _sample(X: Any, y: Any, nothing: GrowingSample, columns: TreeColumns) -> GrowingSample:
-    """The rows of a partition that may matter."""
+    """The rows of a partition that may decide the structure."""
     sample = replace(nothing, labels={})
     if not len(X):
         return sample
@@ -169,7 +169,7 @@ def _sample(X: Any, y: Any, nothing: GrowingSample, columns: TreeColumns) -> Gro
 
 
 def _merged(tasks: list[Any], merge: Any, title: str, *, progress: bool) -> Any:
-    """What tasks come to together, added up in a tree, in order."""
+    """The sum of the results of tasks, added up in a tree, in order."""
     import dask
 
     root = in_tree(tasks, dask.delayed(merge, pure=True))

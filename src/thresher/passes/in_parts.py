@@ -1,8 +1,8 @@
 """Two passes over points that are read in parts: count, then value.
 
-Counts are integers and a point's value is a sum over validation points in one fixed order, so the
-result is the same to the last bit however rows are cut. Both passes sum up fingerprints of all
-points, numbered: a source that was not the same in both is refused.
+Counts are integers, and a point's value is a sum over validation points in one fixed order, so the
+result is the same to the last bit however rows are cut. Both passes add up fingerprints of all
+points and their numbers: a source that changed between the passes is refused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def value_in_parts(
     kernel: Kernel | None = None, targets: Mapping[str, Any] | None = None,
     memory: int | str | None, checkpoint: str | PathLike[str] | None, threaded: bool = True,
 ) -> Valuation:  # fmt: skip
-    """`tknn_shapley` in two passes over parts; without `threaded` parts are not read ahead."""
+    """`tknn_shapley` in two passes over parts; `threaded` reads the next part ahead."""
     most = None if memory is None else check_memory(memory)
     scanned, precomputed = hasattr(X, "source_of_parts"), metric == "precomputed"
     if scanned and precomputed:
@@ -72,9 +72,9 @@ def value_in_parts(
 def source_of(
     X: Any, y: Any, *, precomputed: bool = False, missing: bool = False, numbers: bool = False
 ) -> Source:
-    """Where the points come from; cells of files may be `missing`, or are refused.
+    """Where the points come from; missing cells of files are refused unless `missing`.
 
-    Labels of files are `numbers`, or classes.
+    Labels of files are numbers to predict if `numbers`, otherwise classes.
     """
     if hasattr(X, "source_of_parts"):
         if y is not None:
@@ -96,7 +96,7 @@ class Run:
     threaded: bool = True  # whether parts are read ahead
 
     def valuation(self, owners: Any, *, progress: bool) -> Valuation:
-        """Both passes, with all values in memory; the checkpoint is done with."""
+        """Both passes, with all values in memory; removes the checkpoint."""
         source = self.source
         known_owners = None if source.count is None else check_owners(owners, source.count)
         passes, title = 2 * (source.count or 0), self.problem.side.method
@@ -125,8 +125,8 @@ class Run:
     ) -> Generator[Piece, None, None]:
         """The second pass: yield what `work` makes of each part, and the number of its first row.
 
-        What the checkpoint has is not made again. `row_bytes` is what a row takes besides. At the
-        end all points must have been those of the first pass.
+        What the checkpoint has is not made again. `row_bytes` is what a row takes in addition. At
+        the end, all points must have been those of the first pass.
         """
         place, prints = Place(), 0
         while (found := self.checkpoint.load(f"values-{place.row}")) is not None:
@@ -173,7 +173,7 @@ class Run:
     ) -> Generator[tuple[Part, Neighbors], None, None]:
         """The parts, and how near pairs are to be found in them.
 
-        `rows` is how many there are in all, where that is known.
+        `rows` is how many rows there are in all, if that is known.
         """
         size, way = self._plan(work, rows)
         with read_ahead(self.source.read(start, size), threaded=self.threaded) as parts:
@@ -183,9 +183,9 @@ class Run:
                     advance(len(part))
 
     def _plan(self, work: int, rows: int | None) -> tuple[int, Neighbors]:
-        """The rows of a part, and the way: "auto" takes no tree where parts would be half as large.
+        """The rows of a part, and how to find near pairs.
 
-        That is where memory is scarce.
+        "auto" takes no tree if that would halve the parts, because memory is scarce.
         """
         fixed = self.held * (rows or self.source.count or 0)
         features, others = self.source.row_bytes
@@ -204,9 +204,9 @@ class Run:
         return by_tree.rows(*given), neighbors
 
     def _try_out(self) -> int:
-        """Load and compile all that a pass needs, by a few rows: then memory can be measured.
+        """Run on a few rows to load and compile what a pass needs, so that memory can be measured.
 
-        Returns the bytes of what their labels, ids and owners take.
+        Returns the bytes that their labels, ids and owners take.
         """
         public, size = self.problem.as_read(self.source), 0
         with read_ahead(self.source.read(Place(), FEWEST), threaded=False) as parts:
@@ -222,7 +222,7 @@ class Run:
 
 
 def points_changed() -> InputError:
-    """What to say when both passes did not see the same."""
+    """The error if both passes did not see the same points."""
     return InputError(
         "the points changed while they were valued: leave the files alone, remove the checkpoint "
         "if there is one, and run it again"

@@ -1,9 +1,10 @@
 """How many rows a part may have, so that a run stays within a given number of bytes.
 
-What is bounded is the memory that belongs to the process alone, the interpreter and all packages
-included: `RssAnon` of Linux. Pages of files, such as those of a memmap or of a library, are not in
-it: the system takes them back whenever it needs room. A trial run on a few rows loads everything
-that a run needs. What is in use after it is measured, and what parts will take is added to that.
+The limit is for the memory that belongs to this process alone, including the interpreter and all
+packages: `RssAnon` of Linux. Pages of files, such as those of a memmap or of a library, do not
+count: the system takes them back whenever it needs room. A trial run on a few rows loads everything
+that a run needs. Thresher measures how much memory is in use after it, and adds what parts will
+take.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def in_use() -> int:
 
 @dataclass(frozen=True)
 class Account:
-    """What a run takes, in bytes.
+    """The memory that a run takes, in bytes.
 
     Examples
     --------
@@ -105,19 +106,19 @@ class Account:
 
     @property
     def row(self) -> int:
-        """A row: read, read ahead, and computed on."""
+        """The bytes of a row that is read, read ahead, and computed on."""
         boxes = 8 * min(self.width, DIRECT_WIDTH) + TREE_ROW if self.tree else 0
         return 2 * (self.features + self.labels) + WORK + self.work + boxes
 
     @property
     def standing(self) -> int:
-        """What is held besides rows: four copies of a block of validation points, threads."""
+        """The bytes held besides rows: four copies of a block of validation points, and threads."""
         block = BLOCK * self.width * (8 + 8 + 4 + 4)
         tree = TREE_FIXED if self.tree else 0
         return self.fixed + block + tree + SPARE + THREAD * thread_count()
 
     def rows(self, memory: int | None, used: int) -> int:
-        """The rows of a part, where so many bytes are `used` already."""
+        """The rows of a part, if `used` bytes are in use already."""
         rows = self.room(memory, used)
         if memory is not None and rows < FEWEST:
             least = used + self.standing + FEWEST * self.row
@@ -128,6 +129,6 @@ class Account:
         return rows
 
     def room(self, memory: int | None, used: int) -> int:
-        """For how many rows there is room, up to the number that is best."""
+        """How many rows there is room for, up to the number that is best."""
         best = max(FEWEST, LARGEST // max(self.features + self.work, 4 * self.width))
         return best if memory is None else min(best, (memory - used - self.standing) // self.row)

@@ -1,11 +1,12 @@
-"""tknn_shapley on Dask: parts are counted where they lie, prices go to them, values stay there.
+"""tknn_shapley on Dask: parts are counted where they are, prices go to them, values stay there.
 
-A partition gives a table of two integers for each validation point; tables are added up in a tree,
+A partition gives a table of two integers for each validation point. Tables are added up in a tree,
 eight at a time, and the driver gets one. The prices that follow are part of the graph of the second
-pass, so a worker that is lost takes nothing with it that cannot be computed again.
+pass, so everything that is lost with a worker can be computed again.
 
-Validation sets are cut in blocks of whole groups of 64, in which sums run (`kernels.bits`): the sum
-of a point goes from block to block in order, and values are the same bits as on one machine.
+Validation sets are cut into blocks of whole groups of 64, because sums run over such groups
+(`kernels.bits`). The sum of a point goes from block to block in order, so values are the same to
+the last bit as on one machine.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def value_on_dask(
     classes: Any, owners: Any, mean: bool, progress: bool, neighbors: Neighbors = "auto",
     kernel: Kernel | None = None, targets: Mapping[str, Any] | None = None,
 ) -> DaskValuation:  # fmt: skip
-    """`tknn_shapley` of Dask arrays and frames: counted at once, valued when asked for.
+    """`tknn_shapley` of Dask arrays and frames: counts now, computes values when asked for.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def value_on_dask(
 def run_on_dask(
     problem: Problem, parts: Sequence[Partition], owners: Any, *, progress: bool
 ) -> DaskValuation:
-    """Count the points of partitions at once; their values are found when asked for."""
+    """Count the points of partitions now; their values are computed when asked for."""
     import dask.array as da
 
     run = DaskRun(problem, parts, progress=progress)
@@ -108,11 +109,11 @@ class DaskRun:
         return self.problem.price(self.labels, self._tally)
 
     def value(self, priced: Priced, add: Add) -> list[Any]:
-        """The second pass: for each partition the task of what `add` makes of it.
+        """The second pass: a task for each partition, which calls `add` for each block of prices.
 
-        That is called with the prices of one block of validation points after the other, the
-        points, what it made of the block before, and whether the block is the last. Partitions
-        without rows get None.
+        `add` is called with the prices of one block of validation points after another, the points,
+        its result for the block before, and whether the block is the last. Partitions without rows
+        get None.
         """
         import dask
 
@@ -133,7 +134,7 @@ class DaskRun:
         return [priced.tally.rows[part.number] for part in self.parts]
 
     def _tally(self, _name: str, public: PublicSide, meaning: Meaning) -> Tally:
-        """All partitions against all blocks, then one tree for each block."""
+        """The sum of all partitions against all blocks, added up in one tree for each block."""
         import dask
 
         count, merge = dask.delayed(_count, pure=True), dask.delayed(_merge, pure=True)
@@ -157,7 +158,7 @@ def add_values(
     prices: PriceList, points: SidePoints, before: Floats | None, last: bool, *,  # noqa: FBT001
     divisor: float, neighbors: Neighbors,
 ) -> Floats:  # fmt: skip
-    """What points are worth to one block more; in the end divided by `divisor`."""
+    """What points are worth to one more block; after the last, divided by `divisor`."""
     return prices.pay(points, before=before, divisor=divisor, neighbors=neighbors, last=last)
 
 
@@ -182,7 +183,7 @@ def _count(
 
 
 def _merge(tallies: list[Tally]) -> Tally:
-    """One tally of them all; they stay as they are."""
+    """One tally of all these, which are not changed."""
     first = tallies[0]
     nothing = Tally(np.zeros_like(first.counts), np.zeros_like(first.twins))
     return reduce(Tally.merge, tallies, nothing)
@@ -192,7 +193,7 @@ def _add_block(
     number: int, X: Any, y: Any, meaning: Meaning, prices: PriceList, before: Any, wanted: int,
     add: Add, last: bool,  # noqa: FBT001
 ) -> Any:  # fmt: skip
-    """What `add` makes of a partition, if its points are those that were counted."""
+    """The result of `add` for a partition, if its points are those that were counted."""
     if not len(X):
         return None
     part, points = read_partition(number, X, y, meaning, prices.side, strangers=False)
@@ -207,7 +208,7 @@ def _add_block(
 def read_partition(
     number: int, X: Any, y: Any, meaning: Meaning, side: PublicSide, *, strangers: bool
 ) -> tuple[Part, SidePoints]:
-    """A partition, and its points, checked."""
+    """A partition and its checked points."""
     try:
         labels = check_labels("y", y)
         part = Part(0, X, labels, Place(len(labels), number, len(labels)))

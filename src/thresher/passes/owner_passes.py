@@ -1,7 +1,7 @@
 """owner_shapley of points in parts or on Dask: an owner's sums add up over parts as all sums do.
 
-The first pass reads labels and owners. The second counts, part by part; where the sums of all
-owners do not fit, it counts some cells at a time, and goes over the points again for others.
+The first pass reads labels and owners. The second one counts, part by part. If the sums of all
+owners do not fit, it counts some cells at a time and reads the points again for the next cells.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def run_owners_on_dask(
     problem: Problem, parts: list[Partition], theirs: list[Any], labels: Labels | None = None, *,
     progress: bool = False,
 ) -> OwnerValuation:  # fmt: skip
-    """The values of the owners of partitions, whose labels mean what they do in a source."""
+    """The values of the owners of partitions, whose labels mean the same as in `source`."""
     import dask
 
     labels, neighbors = labels or PlainLabels(), problem.neighbors

@@ -1,4 +1,4 @@
-"""Owners as players on the walk: their names, and what the sums of cells are worth to them."""
+"""Owners as players of the walk: their names, and what the sums of cells are worth to them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MANY = 100_000  # owners of whom the cost is told before
 
 @dataclass(frozen=True)
 class OwnedPoints:
-    """Points with codes that say whose each is, and what it is."""
+    """Points with codes that say which owner and which label each has."""
 
     rows: Any
     codes: Any
 
     @classmethod
     def of(cls, points: SidePoints, owners: Codes, side: PublicSide) -> OwnedPoints:
-        """These points, of these owners."""
+        """These points as points of these owners."""
         return cls(points.rows, side.owner_codes(owners, points.codes))
 
 
@@ -60,13 +60,13 @@ class OwnerNames:
         return len(self.known)
 
     def codes(self, owners: Sequence[Hashable]) -> Codes:
-        """The number of each owner; new ones get the next."""
+        """The number of each owner; new owners get the next numbers."""
         known = self.known
         found = (known.setdefault(owner, len(known)) for owner in owners)
         return np.fromiter(found, np.int32, len(owners))
 
     def warn(self, side: PublicSide, *, stacklevel: int) -> None:
-        """Warn of names that look alike, and of what very many owners cost."""
+        """Warn of names that look alike, and of the cost of very many owners."""
         warn_of_names(self.known, stacklevel=stacklevel + 1)
         if len(self) > MANY:
             size = GROUP * cell_bytes(side, len(self))
@@ -94,7 +94,7 @@ def warn_of_names(owners: Iterable[Hashable], *, stacklevel: int) -> None:
 
 
 def cell_bytes(side: PublicSide, owners: int) -> int:
-    """What one cell takes while owners are counted."""
+    """The bytes that one cell takes while owners are counted."""
     return 8 * owners * side.owner_numbers
 
 
@@ -117,7 +117,7 @@ def value_owners(
     stacklevel: int, neighbors: Neighbors = "auto", mean: bool = False,
     advance: Advance | None = None,
 ) -> OwnerValuation:  # fmt: skip
-    """The values of the owners of points that are in memory, of which there is one at least."""
+    """The values of the owners of points that are in memory; there is at least one point."""
     names = OwnerNames()
     codes = names.codes(owners)
     names.warn(side, stacklevel=stacklevel + 1)
@@ -130,7 +130,7 @@ def value_owners(
 
 
 def _sides(side: PublicSide, owners: int) -> list[PublicSide]:
-    """The side, cut where the sums of all owners would take too much memory."""
+    """The side, in pieces if the sums of all owners would take too much memory."""
     ranges = cell_ranges(side, owners)
     whole = not isinstance(side, BallSide) or side.validation.mutual or side.validation.rows is None
     return [side] if whole or len(ranges) < 2 else [side.some(block) for block in ranges]
@@ -152,7 +152,7 @@ class OwnerSum:
         self.values = np.zeros(self.owners)
 
     def add(self, side: PublicSide, columns: slice, sums: Array) -> None:
-        """Add what some cells of a side pay, which have these sums."""
+        """Add what the cells `columns` of a side pay if they have these sums."""
         self.reached |= bool(sums.any())
         if side.holds_points:
             tables = sums.reshape(side.owner_tables, -1).sum(axis=1).tolist()
@@ -167,13 +167,13 @@ class OwnerSum:
                     self.utility += games.utility()
 
     def save(self, checkpoint: Checkpoint, cells: int) -> None:
-        """Keep it, with so many cells seen."""
+        """Save it, and how many cells it has seen."""
         names = "utility", "reached", "counted"
         entry = {"cells": cells, **{name: getattr(self, name) for name in names}}
         checkpoint.save(SEEN, entry, [self.values])
 
     def load(self, checkpoint: Checkpoint) -> int:
-        """Go on from what was kept; how many cells it has seen."""
+        """Continue from what was saved; returns how many cells it has seen."""
         found = checkpoint.load(SEEN)
         if found is None:
             return 0
@@ -194,7 +194,7 @@ class OwnerSum:
     def valuation(
         self, side: PublicSide, names: Iterable[Hashable], points: int, *, mean: bool
     ) -> OwnerValuation:
-        """The result, where there are so many points."""
+        """The result for `points` points."""
         if self.counted:
             side = side.with_counts(np.array(self.counted, object)[:, None])
         judges = side.judges(points)

@@ -1,4 +1,4 @@
-"""Partitions of Dask collections, and what tasks come to, wherever the caller's Dask runs them."""
+"""Partitions of Dask collections, and results of tasks, wherever the caller's Dask runs them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Partition:
 
 
 def collected(table: Any) -> Any:
-    """A table in this process."""
+    """A table, brought to this process."""
     return table.compute() if is_dask(table) else table
 
 
@@ -50,7 +50,7 @@ def partitions(X: Any, y: Any) -> list[Partition]:
 
 
 def _in_rows(X: Any) -> Any:
-    """An array that is cut across rows only; a frame is so anyway."""
+    """An array that is cut between rows only; a frame always is."""
     if not hasattr(X, "chunks"):
         return X
     if X.ndim != 2:
@@ -59,7 +59,7 @@ def _in_rows(X: Any) -> Any:
 
 
 def _tasks(collection: Any) -> list[Any]:
-    """A task for each partition; where Dask would join some of them, as they are declared."""
+    """A task for each partition, as declared, even if Dask would join some of them."""
     found = np.asarray(collection.to_delayed(), object).ravel().tolist()
     if len(found) != collection.npartitions:  # narrow columns of Parquet files, say
         found = collection.to_delayed(optimize_graph=False)
@@ -79,7 +79,7 @@ def _label_tasks(X: Any, y: Any, count: int) -> list[Any]:
 
 
 def _cut_labels(X: Any, y: Any, count: int) -> list[Any]:
-    """Labels of this process, cut as X is."""
+    """Labels that are in this process, cut like X."""
     import dask
 
     labels = raw_labels("y", y)
@@ -99,14 +99,14 @@ def _unknown(lengths: Any) -> bool:
 
 
 def in_tree(tasks: list[Any], merge: Any) -> Any:
-    """One task that adds up all of them in order, a few at a time."""
+    """One task that adds up the results of all tasks in order, a few at a time."""
     while len(tasks) > 1:
         tasks = [merge(tasks[i : i + FAN]) for i in range(0, len(tasks), FAN)]
     return tasks[0]
 
 
 def outcomes(tasks: list[Any], steps: list[Any], *, title: str, progress: bool) -> list[Any]:
-    """The outcomes of `tasks`; the bar counts `steps`, which are tasks on the way to them."""
+    """The results of `tasks`; the bar counts `steps`, which are tasks that lead to them."""
     import dask
 
     with progress_bar(title, len(steps), show=progress, unit="partitions") as advance:

@@ -24,7 +24,7 @@ OBJECT = 120  # bytes of a label that is an object, its place in a list included
 
 
 class Place(NamedTuple):
-    """Where a part ends: so many rows in all, this file, so many of its rows."""
+    """Where a part ends: the rows so far, the number of the file, and the rows so far within it."""
 
     row: int = 0
     file: int = 0
@@ -50,7 +50,7 @@ class Part:
         return len(self.y)
 
     def text_bytes(self) -> int:
-        """What labels and other columns take, where they are objects."""
+        """The bytes that labels and other columns take, if they are objects."""
         columns = [*self.beside.values(), *([self.y] if isinstance(self.y, list) else [])]
         return sum(sys.getsizeof(entry) + 8 for column in columns for entry in column)
 
@@ -62,9 +62,9 @@ class Part:
 
 
 class Labels(Protocol):
-    """What the labels of points mean, where that is known only once all of them were read.
+    """What labels of points mean, which may be known only after all were read.
 
-    Here they mean what they are.
+    In this class, labels mean what they are.
     """
 
     def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
@@ -76,7 +76,7 @@ class Labels(Protocol):
     ) -> tuple[Mapping[Hashable, Hashable], list[Hashable]]:
         """What labels mean, once all that are `found` in these rows are known.
 
-        They come with the row in which each was first seen, and with those of a validation set.
+        `found` has the first row of each label, and `labels` are those of a validation set.
         """
         del rows
         return {label: label for label in found}, list(labels)
@@ -91,18 +91,18 @@ class Source(Labels, Protocol):
 
     @property
     def count(self) -> int | None:
-        """The number of rows, where that is known before they are read."""
+        """The number of rows, if that is known before they are read."""
 
     @property
     def row_bytes(self) -> tuple[int, int]:
-        """What a row takes: its features, and all else."""
+        """The bytes that a row takes: for its features, and for everything else."""
 
     @property
     def reading(self) -> int:
-        """What reading takes besides, whatever the rows of a part."""
+        """The bytes that reading takes in addition, for parts of any size."""
 
     def read(self, start: Place, rows: int) -> Iterator[Part]:
-        """Parts of at most so many rows, from there on."""
+        """Parts of at most `rows` rows, from `start` on."""
 
     def identity(self) -> dict[str, Any]:
         """What tells these rows from others, in a few numbers and words."""
@@ -138,7 +138,7 @@ class ArrayParts(PlainLabels):
 
     @property
     def row_bytes(self) -> tuple[int, int]:
-        """What a row takes: a copy where it is read from a file, or turned into floats."""
+        """The bytes that a row takes: a copy if it is read from a file or turned into floats."""
         width, kind = self.array.shape[1], self.array.dtype
         converted = 0 if kind.kind == "f" and kind.isnative else 8
         return (
@@ -154,7 +154,7 @@ class ArrayParts(PlainLabels):
         return super().settle(ours, labels, rows)
 
     def read(self, start: Place, rows: int) -> Iterator[Part]:
-        """Parts of at most so many rows."""
+        """Parts of at most `rows` rows."""
         for lo in range(start.row, len(self.array), rows):
             part = self.array[lo : lo + rows]
             X = np.array(part) if self._mapped else part
@@ -192,9 +192,9 @@ END: Any = object()
 def read_ahead(source: Iterable[Item], *, threaded: bool = True) -> Iterator[Iterator[Item]]:
     """Yield the items of `source` in their order, one of them read ahead by a thread.
 
-    Two items are alive at most: the one in use, and the one that is being read or waits. Whatever
-    the reader raises is raised here, in its place. When the block is left the thread has ended,
-    however it was left, and the source is closed. Without `threaded` items are read as they are
+    At most two items are in memory: the one in use, and the one that is being read or that waits.
+    Any error of the reader is raised here, in its place. When the block ends, for any reason, the
+    thread has ended and the source is closed. Without `threaded`, items are read when they are
     asked for.
 
     Examples

@@ -1,7 +1,7 @@
 """What two passes over points solve, wherever they run: count, set prices, value.
 
-The first pass counts, and leaves prices to the second. Labels of text are counted as they are
-written. What they mean is known only at the end of that pass.
+The first pass counts, and leaves prices for the second. Labels of text are counted as they are
+written. What they mean is known only at the end of the first pass.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Problem:
     classes
         All classes, if they were given: other labels are refused then.
     expected
-        Classes that points are likely to have besides. Others cost one more pass.
+        More classes that points are likely to have. Any others cost one more pass.
     """
 
     side: Any
@@ -71,9 +71,9 @@ class Problem:
         classes: Any = None, mean: bool = False, neighbors: Neighbors = "auto",
         kernel: Kernel | None = None, targets: Mapping[str, Any] | None = None,
     ) -> Problem:  # fmt: skip
-        """The ball around a validation set that was not checked yet.
+        """The problem of balls around a validation set that was not checked yet.
 
-        `targets` has `empty` and `bounds`, where labels are numbers to predict.
+        `targets` has `empty` and `bounds` if labels are numbers to predict.
         """
         if targets is not None:
             about: Any = {"radius": radius, "metric": metric, "kernel": kernel, **targets}
@@ -91,7 +91,7 @@ class Problem:
         cls, side: PublicSide, semivalue: Semivalue, *, mean: bool = False,
         neighbors: Neighbors = "auto",
     ) -> Problem:  # fmt: skip
-        """What points are valued by where labels are numbers, which mean what they are."""
+        """What points are valued by if labels are numbers, which mean what they are."""
         return cls(side, [], semivalue, list(side.classes.labels), mean, neighbors)
 
     @property
@@ -106,7 +106,7 @@ class Problem:
 
     @property
     def divisor(self) -> float:
-        """What values by a validation set are divided by."""
+        """The number that values by a validation set are divided by."""
         return float(len(self.side)) if self.mean else 1.0
 
     def identity(self) -> dict[str, Any]:
@@ -122,8 +122,8 @@ class Problem:
     def price(self, source: Labels, count: Count) -> Priced:
         """The prices that follow from what `count` finds in the points of a source.
 
-        In the rare case that labels which were counted as different turn out to be equal, such as 1
-        and 1.0, all is counted again.
+        Labels that were counted as different may turn out to be equal, such as 1 and 1.0. In this
+        rare case all points are counted again.
         """
         public = self.as_read(source)
         tally = count(FIRST, public, {})
@@ -137,7 +137,7 @@ class Problem:
         return Priced(self, prices, tally, meaning, again)
 
     def settle(self, source: Labels, tally: Tally) -> tuple[Any, Meaning]:
-        """The public side with all classes, and what the labels that were read are as classes."""
+        """The public side with all classes, and the class that each label stands for."""
         if self.numbers:
             return self.side, {}
         given = self._given()
@@ -164,7 +164,7 @@ class Problem:
         self, side: PublicSide, tally: Tally, meaning: Meaning, *, reached: bool,
         labels: bool = True, stacklevel: int,
     ) -> None:  # fmt: skip
-        """Warn of what was met in the points; warnings about `labels` may be left out."""
+        """Warn of what was found in the points; warnings about labels only if `labels`."""
         if labels and self.classes is None and len(side):
             warn_of_labels(list(meaning.values()), labels_of(side), stacklevel=stacklevel + 1)
         tell_of_twins(int(tally.twins.sum()), len(side), stacklevel=stacklevel + 1)
@@ -204,7 +204,7 @@ class Priced:
 
     @property
     def divisor(self) -> float:
-        """What values are divided by."""
+        """The number that values are divided by."""
         return float(self.side.judges(self.rows)) if self.problem.mean else 1.0
 
     @property
@@ -219,7 +219,7 @@ class Priced:
     def valuation(
         self, values: NDArray[np.float64] | None = None, owners: tuple[Hashable, ...] | None = None
     ) -> Valuation:
-        """The result with these values, or with none."""
+        """The result with these values, or without values."""
         utility = self.side.utility(self.tally.counts)
         return side_valuation(
             self.side, np.zeros(0) if values is None else values, self.problem.semivalue, utility,
@@ -227,7 +227,7 @@ class Priced:
         )  # fmt: skip
 
     def warn(self, *, labels: bool = True) -> None:
-        """Warn the caller of `tknn_shapley`; warnings about `labels` may be left out."""
+        """Warn the caller of `tknn_shapley`; about labels only if `labels`."""
         self.problem.warn(
             self.side, self.tally, self.meaning, reached=bool(self.tally.counts.any()),
             labels=labels, stacklevel=6,

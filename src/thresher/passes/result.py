@@ -1,4 +1,4 @@
-"""The walk over points that are all in memory, and the valuation that a walk gives."""
+"""The walk over points that are all in memory, and the valuation that results from a walk."""
 
 from __future__ import annotations
 

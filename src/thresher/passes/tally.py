@@ -1,4 +1,4 @@
-"""What the first pass knows of the points it has seen; tallies of parts add up in any order."""
+"""What the first pass knows about the points it has seen; tallies of parts add up in any order."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Tally:
     def of_part(
         cls, part: Part, points: SidePoints, side: PublicSide, neighbors: Neighbors = "auto"
     ) -> Tally:  # fmt: skip
-        """The tally of one part, which are these points."""
+        """The tally of one part, whose points are `points`."""
         counts = count(points, side.near(neighbors), side.counting(), dtype=side.dtype)
         return replace(cls.of_rows(part, points, side), counts=counts)
 
     @classmethod
     def of_rows(cls, part: Part, points: SidePoints, side: PublicSide) -> Tally:
-        """The tally of one part, with its points not counted in."""
+        """The tally of one part, whose points are not counted in cells."""
         counts, piece = np.zeros(side.shape, side.dtype), part.after.file
         numbers = isinstance(side.classes, TargetClasses)
         met = [] if numbers else _first_rows(part.y, part.inside)
@@ -86,7 +86,7 @@ class Tally:
         return self
 
     def first_rows(self) -> dict[Hashable, int]:
-        """The labels in order of appearance, and the row among all in which each was first met."""
+        """The labels in order of appearance, and the first row of each among all rows."""
         pieces = sorted(self.rows)
         starts = np.cumsum([0, *(self.rows[piece] for piece in pieces)]).tolist()
         before = dict(zip(pieces, starts[:-1], strict=True))
@@ -94,7 +94,7 @@ class Tally:
         return {label: before[piece] + row for label, (piece, row) in places}
 
     def save(self, checkpoint: Checkpoint, name: str) -> None:
-        """Keep it."""
+        """Save it."""
         if not checkpoint:
             return
         entry = {
@@ -108,7 +108,7 @@ class Tally:
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, name: str, side: PublicSide) -> Tally | None:
-        """What was kept, if anything."""
+        """The tally that was saved; None if there is none."""
         found = checkpoint.load(name)
         if found is None:
             return None
@@ -135,7 +135,7 @@ def add_prints(one: int, other: int) -> int:
 
 
 def _label_numbers(labels: RawLabels) -> NDArray[np.int64]:
-    """A number for each label, equal where labels are."""
+    """A number for each label; equal labels have equal numbers."""
     if isinstance(labels, np.ndarray):
         found, where = np.unique(labels, return_inverse=True)
         return np.array([_number(label) for label in found.tolist()], np.int64)[where]

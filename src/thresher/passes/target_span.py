@@ -1,4 +1,4 @@
-"""The range of targets that come in parts: the grid of all of them follows from it."""
+"""The range of targets that come in parts, from which the grid of all targets follows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALLEST = 1074 + DIGITS  # no float is smaller than 2^-1074
 class TargetSpan:
     """The smallest and the largest of the targets seen so far, how many there are, and their sum.
 
-    The sum is a whole number of the smallest float, so that nothing is rounded.
+    The sum is kept as a whole multiple of the smallest float, so that nothing is rounded.
     """
 
     rows: int = 0
@@ -40,13 +40,13 @@ class TargetSpan:
         return self.join(TargetSpan(len(found), *ends, _exact_sum(found)))
 
     def join(self, other: TargetSpan) -> Self:
-        """See what another one saw; returns itself."""
+        """See what `other` saw; returns itself."""
         self.rows, self.total = self.rows + other.rows, self.total + other.total
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         return self
 
     def mean(self) -> float:
-        """The mean, rounded once: neither order nor parts matter.
+        """The mean, which is rounded only once: neither order nor parts matter.
 
         Examples
         --------
@@ -56,7 +56,7 @@ class TargetSpan:
         return float(Fraction(self.total, max(self.rows, 1) << SMALLEST))
 
     def bounds(self, judges: Any, empty: float) -> tuple[float, float]:
-        """The range with the targets of judges, if there are any, and the prediction for nobody."""
+        """The range, including the targets of judges, if there are any, and `empty`."""
         if not self.rows:
             raise InputError("X is empty: at least one row is needed")
         low, high = self.low, self.high
@@ -83,7 +83,7 @@ def _exact_sum(targets: NDArray[np.float64]) -> int:
 def with_bounds(
     targets: Mapping[str, Any], y_val: Any, find: Callable[[], TargetSpan]
 ) -> dict[str, Any]:
-    """`empty` and `bounds` as `tknn_shapley` takes them, where these are not given to `find`."""
+    """`empty` and `bounds` as `tknn_shapley` takes them; `find` is called if bounds are None."""
     if targets["bounds"] is not None:
         return dict(targets)
     judges = check_targets("y_val", y_val)

@@ -1,4 +1,4 @@
-"""Points and judges in the leaves of trees: who votes, and what the votes are worth."""
+"""Points and judges in the leaves of trees: which of them vote, and what votes are worth."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from thresher.valuation import Valuation
 def leaf_votes(
     leaves: Any, y: Any, leaves_val: Any, y_val: Any, *, unseen: Any, classes: Any
 ) -> Votes:
-    """Points and judges in leaves that are known, checked."""
+    """Checked points and judges, whose leaves are known."""
     table = _check_leaves("leaves", leaves)
     table_val = None if leaves_val is None else _check_leaves("leaves_val", leaves_val)
     check_both(leaves_val, y_val, "leaves_val")
@@ -64,7 +64,7 @@ class Votes:
         cls, rows: LeafRows, y: Any, rows_val: LeafRows | None, y_val: Any, sizes: Sequence[int],
         trees: Integers, classes: Any, middle: int = 0, forest: Forest | None = None,
     ) -> Votes:  # fmt: skip
-        """With labels that were not checked yet, and so many leaves in each tree."""
+        """Votes with labels that were not checked yet; `sizes` are the numbers of leaves."""
         labels = check_labels("y", y, len(rows))
         labels_val = None if rows_val is None else check_labels("y_val", y_val, len(rows_val))
         found = class_list(classes, labels, *(() if labels_val is None else (labels_val,)))
@@ -77,14 +77,14 @@ class Votes:
 
     @property
     def judges(self) -> int:
-        """How many there are."""
+        """How many judges there are."""
         return int((self.trees > 0).sum()) if self.codes_val is None else len(self.codes_val)
 
     def valuation(
         self, method: str, about: dict[str, Any], semivalue: Semivalue, *, owners: Any,
         mean: bool, progress: bool, watch: Watch | None = None,
     ) -> Valuation:  # fmt: skip
-        """The values, exactly; `watch` looks on."""
+        """The exact values; `watch` sees the sums and payments of each block."""
         semivalue, mean = check_semivalue(semivalue), check_flag("mean", mean)
         progress = check_flag("progress", progress)
         own = None if self.rows_val is not None else 1 / np.maximum(self.trees, 1)
@@ -104,7 +104,7 @@ class Votes:
     ) -> Valuation:  # fmt: skip
         """The values by a game of leaves, whose payments are in some `unit`.
 
-        `task` says what labels are, `judges` how many they are and what utility they have without
+        `task` says what labels are. `judges` has the number of judges and their utility without
         points. `show` sees the payments before they become values.
         """
         known, divisor = check_owners(owners, len(self.codes)), max(judges[0], 1) if mean else 1
@@ -146,7 +146,7 @@ class Votes:
         return judge_weights(leaves, self.codes_val, self._shape(columns))
 
     def counts_beside(self, columns: slice) -> Floats:
-        """How many rows of each class are in each leaf of a tree without filling it.
+        """How many rows of each class are in each leaf of a tree, but do not fill it.
 
         These are validation points, and points that the tree was grown from.
         """

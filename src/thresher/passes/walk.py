@@ -7,11 +7,11 @@ Every valuation by a neighborhood is this walk. Four words describe it:
 - a *game* says what a point adds to its cells, and which prices follow (`games`);
 - a *part* is some of the points.
 
-Each function is one loop over the blocks of a neighborhood. `visit` is that loop for whoever does
-something else with a block of cells.
+Each function is one loop over the blocks of a neighborhood. `visit` is that loop for any other use
+of a block of cells.
 
-The table of sums adds up over parts, so that parts may be counted anywhere and in any order. The
-value of a point is a sum over cells in one fixed order, so that its bits depend on nothing else.
+The table of sums adds up over parts, so parts may be counted anywhere and in any order. The value
+of a point is a sum over cells in one fixed order, so its bits depend on nothing else.
 """
 
 from __future__ import annotations
@@ -46,38 +46,38 @@ class Sums(Protocol):
         """How many numbers a cell keeps."""
 
     def groups(self, codes: Codes) -> Groups:
-        """How points are laid out: those that add the same lie together."""
+        """How points are sorted: those that add the same are next to each other."""
 
     def sums(self, block: Block, groups: Groups) -> Integers:
         """What all points add to the cells of a block: one row for each entry."""
 
 
 class Game(Sums, Protocol):
-    """And what prices follow.
+    """What a point adds to its cells, and which prices follow.
 
-    A game with `columns` pays each point so many sums, one row each, from which its value follows
-    at the end by `total(out, groups)`.
+    A game with `columns` pays each point that many sums, one row each. At the end, its value
+    follows from them by `total(out, groups)`.
     """
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What these cells pay when they have these sums, as `pay` wants it."""
+        """What these cells pay if they have these sums, as `pay` needs it."""
 
     def pay(self, block: Block, groups: Groups, prices: Floats, out: Floats) -> None:
         """Add what the cells of a block pay to each point in `out`."""
 
 
 def _room(game: Game, points: int) -> Floats:
-    """Where payments are added up: several rows for a game with `columns`."""
+    """An array of zeros to add payments to; it has several rows for a game with `columns`."""
     columns = getattr(game, "columns", 0)
     return np.zeros((columns, points) if columns else points)
 
 
 class Part(Protocol):
-    """Some points: their rows, and the code of what each of them is."""
+    """Some points: their rows, and a code that says what each of them is."""
 
     @property
     def rows(self) -> Any:
-        """Features, distances, or whatever the neighborhood looks at."""
+        """Features, distances, or anything else that the neighborhood looks at."""
 
     @property
     def codes(self) -> Codes:
@@ -111,8 +111,8 @@ def value(
 ) -> Floats:  # fmt: skip
     """What the cells pay to each point, in input order, divided by `divisor`.
 
-    Sums begin at `before`, if cells before these have paid already. Without `last` there are cells
-    that pay afterwards: then what was paid is returned as it is, for their `before`.
+    Sums begin at `before`, if cells before these have paid already. If `last` is false, more cells
+    pay afterwards: then what was paid is returned as it is, to be their `before`.
     """
     groups = game.groups(part.codes)
     sums = _room(game, len(part.codes))
@@ -129,7 +129,7 @@ def count_and_value(
     part: Part, near: Neighborhood, game: Game, *, divisor: float = 1.0,
     advance: Advance | None = None, show: Callable[[Floats], None] | None = None,
 ) -> tuple[Integers, Floats]:  # fmt: skip
-    """The table of sums and the value of each point, where these are all the points.
+    """The table of sums and the value of each point, if these are all the points.
 
     `show` sees what was paid, before that becomes values.
     """
@@ -154,10 +154,10 @@ def pay_while_counting(
     part: Part, near: Neighborhood, game: Game, see: Callable[[slice, Integers], None], *,
     advance: Advance | None = None,
 ) -> tuple[Floats, Groups]:  # fmt: skip
-    """What was paid to each point, laid out as in the groups, where these are all the points.
+    """What was paid to each point, in the order of the groups, if these are all the points.
 
-    A block of cells is counted, priced and paid before the next, so that who is near whom is found
-    out once, and the sums of one block are held at a time. `see` is shown the sums of cells.
+    A block of cells is counted, priced and paid before the next. So near pairs are found only once,
+    and only the sums of one block are held at a time. `see` gets the sums of cells.
     """
     groups = game.groups(part.codes)
     sums = _room(game, len(part.codes))
@@ -178,12 +178,12 @@ def visit(
 
 
 def near_pairs(part: Part, near: Neighborhood) -> Flags:
-    """Whether each point is in each cell, where the blocks can tell (`Block.pairs`)."""
+    """Whether each point is in each cell, if the blocks can tell (`Block.pairs`)."""
     return _all_pairs(part, near, np.bool_, lambda block: block.pairs())
 
 
 def ring_pairs(part: Part, near: Neighborhood, rings: int) -> Bytes:
-    """The ring that each point is in around each cell, the innermost is 0; `rings` if in none.
+    """The ring around each cell that each point is in: 0 is the innermost, `rings` means in none.
 
     The neighborhood looks at all pairs (`RingBlock`).
     """
@@ -191,7 +191,7 @@ def ring_pairs(part: Part, near: Neighborhood, rings: int) -> Bytes:
 
 
 def _all_pairs(part: Part, near: Neighborhood, dtype: Any, of: Callable[[Any], Any]) -> Any:
-    """What blocks say of all pairs."""
+    """What blocks say about all pairs, by `of`."""
     found = np.empty((len(part.codes), near.cells), dtype)
     for block in near.blocks(part.rows, Groups.of(np.zeros(len(found), np.int32), 1)):
         found[:, block.columns] = of(block)

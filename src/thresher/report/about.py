@@ -25,7 +25,7 @@ METHODS = {  # the name of each, and what kind of numbers it gives
 
 @dataclass(frozen=True)
 class About:
-    """What was computed, and how; None where that is not known, or not public."""
+    """What was computed, and how; a field is None if it is not known, or not public."""
 
     method: str  # of the valuation, or of the release
     params: Mapping[str, Any]
@@ -53,7 +53,7 @@ class About:
     @property
     def heading(self) -> str:
         """The heading of the page."""
-        return "What a private release tells" if self.private else "What each row is worth"
+        return "What a private release says" if self.private else "What each row is worth"
 
     def lede(self) -> str:
         """What was computed, in a sentence."""
@@ -90,7 +90,7 @@ class About:
 
     @property
     def whole(self) -> bool | None:
-        """Whether values add up to the difference that all rows make; None where it is not told."""
+        """Whether values add up to the difference that all rows make; None if that is not shown."""
         if self.utility_all is None or self.utility_none is None or self.total is None:
             return None
         gain = self.utility_all - self.utility_none

@@ -1,4 +1,4 @@
-"""Numbers in bands of about as many rows each, which a page shows as it shows classes."""
+"""Numbers in bands of about equally many rows, which a page shows as it shows classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts as the templates draw them: axes, and what lies where on them.
+"""Charts as the templates draw them: axes, and the places of what is drawn on them.
 
 A chart is drawn in units of about one pixel of a phone, 360 wide, and scaled by the page.
 """
@@ -19,7 +19,7 @@ Mark = tuple[str, str, str]  # a class of the page's CSS, a shape, and what it s
 
 @dataclass(frozen=True)
 class Axis:
-    """A range of numbers on a stretch of the chart."""
+    """An axis: a range of numbers, and the part of the chart that it fills."""
 
     low: float
     high: float
@@ -30,7 +30,7 @@ class Axis:
     about: int = 5  # ticks
 
     def __call__(self, number: float) -> float:
-        """Where a number lies; what is far beyond the axis, not far beyond its end."""
+        """The place of a number; numbers far beyond the axis are moved closer to its end."""
         share = (number - self.low) / (self.high - self.low or 1.0)
         return self.start + min(max(share, -FAR), 1 + FAR) * (self.stop - self.start)
 
@@ -122,8 +122,8 @@ def tall_axes(
 ) -> tuple[Axis, Axis]:  # fmt: skip
     """Both axes of a tall chart, with room at both ends for these numbers.
 
-    One in `cut` numbers is left out at each end, if that is given: a few that are far out do not
-    press all others together.
+    If `cut` is given, one in `cut` numbers is left out at each end, so that a few that are far out
+    do not press all others together.
     """
     found, stretches = [], ((left, WIDTH - RIGHT), (TALL - below, TOP))
     for numbers, stretch, title in zip((across, up), stretches, titles, strict=True):

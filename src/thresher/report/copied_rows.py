@@ -24,7 +24,7 @@ class CopiedRows:
     title: ClassVar[str] = "Copies"
 
     def cautions(self) -> list[str]:
-        """Whether copies have different labels."""
+        """A warning if copies have different labels."""
         if not self.exact_groups:
             return []
         have = count_of(

@@ -1,4 +1,4 @@
-"""Coverage: who has how many near, on both sides; and the radius among others."""
+"""Coverage: how many rows and validation points have others near, and how good the radius is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RadiusCurve:
 
     @property
     def accuracy_suggested(self) -> float:
-        """The accuracy there."""
+        """The accuracy at the suggested radius."""
         return float(self.found.accuracy[self.found.radii == self.suggested][0])
 
     def chart(self) -> Chart:
@@ -66,7 +66,7 @@ class RadiusCurve:
         return Chart(label, x, upward(0.0, 1.0, "share", percent=True), drawn, used=self.used)
 
     def cautions(self) -> list[str]:
-        """Whether another radius would do better."""
+        """A warning if another radius would do better."""
         if self.accuracy_used >= self.accuracy_suggested - OFF_RADIUS:
             return []
         return [
@@ -112,11 +112,11 @@ class Coverage:
         return self.share < LOW_COVERAGE
 
     def tiles(self) -> list[tuple[str, str, str]]:
-        """The figure on top of the page."""
+        """The number at the top of the page."""
         return [("covered", percent(self.share), "of the validation points")]
 
     def cautions(self) -> list[str]:
-        """Where too few points or validation points have a say."""
+        """Warnings if too few points or validation points have others near."""
         found, better, curve = [], "", self.radius
         if curve is not None and curve.suggested > curve.used:
             better = (

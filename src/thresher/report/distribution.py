@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values in bars of equal width; zero is an edge, and the outer bars take in what is beyond."""
+    """Values in bars of equal width; zero is an edge, and the outer bars include what is beyond."""
 
     edges: tuple[float, ...]
     whole: Part
@@ -51,7 +51,7 @@ class Distribution:
     title: ClassVar[str] = "Spread of values"
 
     def charts(self) -> list[tuple[Part, Chart]]:
-        """The values of each class in bars, or where there are no classes, of all."""
+        """The values of each class in bars; of all rows together if there are no classes."""
         found = []
         for part in self.parts or (self.whole,):
             label = (
@@ -62,14 +62,14 @@ class Distribution:
         return found
 
     def tiles(self) -> list[tuple[str, str, str]]:
-        """The figures on top of the page."""
+        """The numbers at the top of the page."""
         points, negative = self.whole.points, self.whole.negative
         share = percent(negative / points)
         return [("rows", short(points), ""), ("negative values", short(negative), share)]
 
 
 def measure_distribution(subject: Subject) -> Distribution:
-    """How the values of each class are spread; of many classes the largest ones apart."""
+    """How the values of each class are spread; of many classes, only the largest by themselves."""
     values, codes, edges = subject.values, subject.codes, bar_edges(subject.values)
     whole, parts = Part.of("all points", values, edges), []
     if codes is not None:
@@ -102,5 +102,5 @@ def bar_edges(values: Floats, bins: int = BINS) -> Floats:
 
 
 def bar_counts(values: Floats, edges: Floats) -> Integers:
-    """How many values are in each bar; what is beyond the edges is in the outermost ones."""
+    """How many values are in each bar; values beyond the edges are in the outermost bars."""
     return np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]

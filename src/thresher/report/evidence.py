@@ -61,7 +61,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything a report shows, as plain data; sections are None where they are left out."""
+    """Everything a report shows, as plain data; sections that are left out are None."""
 
     about: About
     verdict: Verdict
@@ -90,7 +90,7 @@ class Evidence:
         return [section for section in found if section is not None]
 
     def tiles(self) -> list[tuple[str, str, str]]:
-        """The figures on top of the page: a name, a number, and what else there is to say."""
+        """The numbers at the top of the page: a name, a number, and what else there is to say."""
         having = self.distribution, self.suggestions, self.targets, self.coverage, self.private
         return [tile for part in having if part is not None for tile in part.tiles()]
 
@@ -123,36 +123,38 @@ def gather(
     valuation
         The values; None with `release`.
     X, y, X_val, y_val
-        What was valued. Without them, and by some methods, the parts that need them are left out.
+        The data that were valued. Without them, the sections that need them are left out. Some
+        methods leave out sections, too.
     ids
         A name for each point, shown beside its row number.
     rows
         The row number of each point in the table it comes from; 0, 1, 2 if not given.
     show
-        Columns to show beside the rows with the lowest values, one entry per point; without it the
-        first four of X, where X is a data frame.
+        Columns to show beside the rows with the lowest values, one entry per point; if not given,
+        the first four columns of X, if X is a data frame.
     held_out
         The validation rows were split off the same table, and nobody checked their labels: as many
         of them may be wrong, so they cannot tell how many of the suggestions are right.
     record
         How the run was made, as JSON can hold it: the page shows it as given. With a release it is
-        public, so nothing that depends on the points may be in it, not even a digest of their file.
+        public, so it must not contain anything that depends on the points, not even a digest of
+        their file.
     release
-        A private release instead of a valuation. Nothing but what follows from it and from public
-        data is on its page, so everything else about the points is refused.
+        A private release instead of a valuation. Its page shows only what follows from the release
+        and from public data, so everything else about the points is refused.
     seed
-        Of random removals, of subsets, and of the points that are drawn on the map.
+        The seed of random removals, of subsets, and of the points that are drawn on the map.
     findings
-        What `explain` finds, where that is known already.
+        What `explain` finds, if that is known already.
     checked
         The points and the validation set as the valuation checked them, instead of the four
         tables: they are not checked again.
     copies
         Which rows are copies of others.
     cautions
-        Sentences on what speaks against these data, which the page shows before its own.
+        Sentences of warning about these data, which the page shows before its own.
     details
-        What else is known of the rows, such as all of their columns.
+        What else is known about the rows, such as all of their columns.
     progress
         Show a progress bar on standard error.
 
@@ -164,7 +166,7 @@ def gather(
     Raises
     ------
     InputError
-        Where valuation and data do not fit each other.
+        If valuation and data do not fit each other.
 
     Notes
     -----
@@ -212,14 +214,14 @@ def _of_release(release: Any, record: Mapping[str, Any]) -> Evidence:
 
 
 class Attempts:
-    """Measures what can be measured, and knows why the rest is missing."""
+    """Measures what can be measured, and keeps the reasons why the rest is missing."""
 
     def __init__(self, advance: Advance | None) -> None:
         self.missing: dict[str, str] = {}
         self.advance = advance or (lambda _: None)
 
     def make(self, name: str, measure: Callable[..., Result], *arguments: Any) -> Result | None:
-        """What `measure` finds, or None where it refuses; other data than were valued stop it."""
+        """What `measure` finds, or None if it refuses; data that were not valued are an error."""
         try:
             return measure(*arguments)
         except UnfitError:
@@ -271,7 +273,7 @@ def _of_subject(
 def _near(
     subject: Subject, orders: list[Integers], halves: Halves | None, make: Callable[..., Any]
 ) -> tuple[NearPairs | None, Coverage | None]:
-    """Pairs within the radius, and coverage, where the method has a radius and labels classes."""
+    """Pairs within the radius, and coverage, if the method has a radius and labels are classes."""
     if subject.valuation.method == FOREST or subject.targets is not None:
         return None, None
     steps = [step_of_each(order) for order in orders]
@@ -281,7 +283,7 @@ def _near(
 
 
 def _second(subject: Subject, suggestions: Suggestions | None) -> SecondLook | None:
-    """Another way of looking, where nothing stands out and there are features to look at."""
+    """A second look by another method, if nothing stands out and there are features."""
     if suggestions is None or subject.given is None or not nothing_stands_out(suggestions):
         return None
     data, by_trees = subject.given, subject.valuation.method == FOREST

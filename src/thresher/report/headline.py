@@ -1,4 +1,4 @@
-"""The headline: what it comes to, for somebody who reads one line, and three numbers."""
+"""The headline: the result for somebody who reads one line, and three numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATES = {  # a color, and a mark and words, so that the color is not all there 
     "bad": ("bad", "■", "Many labels are wrong"),
     "numbers": ("look", "▲", "Some targets look wrong"),
     "many numbers": ("bad", "■", "Many targets look wrong"),
-    "unsure": ("unsure", "◆", "Cannot be told for sure"),
+    "unsure": ("unsure", "◆", "Not known for sure"),
 }
 
 Number = tuple[str, str, str]  # its name, the number, and what else there is to say
@@ -41,7 +41,7 @@ class Headline:
 
     @property
     def mark(self) -> str:
-        """The state as a shape."""
+        """A shape that stands for the state."""
         return STATES[self.state][1]
 
     @property
@@ -97,7 +97,7 @@ def target_headline(charts: TargetCharts, lowest: LowestRows) -> Headline:
 def _headline(
     sentence: str, state: str, numbers: tuple[Number, ...], counted: Counted, lowest: LowestRows
 ) -> Headline:
-    """With how many rows to look at. The state is empty where nothing is clearly wrong."""
+    """A headline that adds how many rows to look at; `state` is empty if none is clearly wrong."""
     listed = lowest.marked or 0
     parts = {word: counted.total.get(word, 0) for word in ("relabel", "correct", "drop", "inspect")}
     parts["copies"] = listed - sum(parts.values())
@@ -109,7 +109,7 @@ def _headline(
 
 
 def _wrong(suggestions: Suggestions) -> tuple[int, bool]:
-    """How many labels are wrong, and whether that can be told."""
+    """How many labels are wrong, and whether that number is reliable."""
     forecast, alarms = suggestions.forecast, suggestions.false_alarms
     if forecast is not None:
         return round(forecast.wrong), not forecast.poor
@@ -121,7 +121,7 @@ def _share(wrong: int, rows: int) -> str:
 
 
 def _rows_to_look_at(marked: int, shown: int, *, wrong: bool) -> str:
-    """How many rows are worth a look, or doubtful where none is clearly wrong."""
+    """A sentence on how many rows are worth a look, or doubtful if none is clearly wrong."""
     if not marked:
         return ""
     if marked > shown:

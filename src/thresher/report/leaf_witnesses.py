@@ -1,9 +1,9 @@
-"""Who speaks for and against the label of a row, by a forest: the rows that share its leaves.
+"""Which rows speak for and against the label of a row, by a forest: those that share its leaves.
 
-Over the trees that were grown without the row, each other row in its leaf weighs one over their
-number. So the weights of the rows of one label add up to that label's share. Leaves can hold a
-whole class. Of each label in a leaf, the same few rows stand for the rest, those that come first
-in an order drawn once, so that they are met again in other trees.
+In each tree that was grown without the row, every other row in its leaf weighs one over their
+number. So the weights of the rows with one label add up to that label's share. Leaves can hold a
+whole class. So a few rows of each label in a leaf stand for the rest: those that come first in an
+order drawn once, so that the same rows turn up in other trees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENTRIES = 1 << 22  # pairs of rows that are held before they are added up
 
 
 class SharedLeaves:
-    """The weight of other rows for some rows that are asked about, added up tree after tree."""
+    """The weights of other rows for the asked rows, added up tree after tree."""
 
     def __init__(self, asked: Integers, codes: Array, classes: int, seed: int) -> None:
         self.asked, self.classes, self.rows = asked, classes, len(codes)
@@ -73,7 +73,7 @@ class SharedLeaves:
         self.weights = [summed]
 
     def ranked(self) -> list[Integers]:
-        """For each asked row the others, those that share the most first; itself left out."""
+        """For each asked row the others, without itself, those that share the most leaves first."""
         if not self.keys:
             return [np.empty(0, np.int64)] * len(self.asked)
         self._add_up()
@@ -92,7 +92,7 @@ def shared_leaves(
     forest: Forest, features: Any, features_val: Any, asked: Integers, codes: Array,
     classes: int, seed: int = 0, advance: Advance | None = None,
 ) -> tuple[list[Integers], Floats]:  # fmt: skip
-    """Who shares the most leaves with each asked row, and the share of each label among them.
+    """Which rows share the most leaves with each asked row, and the share of each label among them.
 
     Rows of the validation set, if there is one, are numbered after the points.
     """

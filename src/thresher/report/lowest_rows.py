@@ -1,4 +1,4 @@
-"""The rows to look at, with all that is known of each: the review list, or the lowest values."""
+"""The rows to look at, with all that is known about them: the review list, or the lowest values."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class LowestRows:
 
     @property
     def title(self) -> str:
-        """In the list of sections."""
+        """The title in the list of sections."""
         return "Lowest values" if self.marked is None else "Rows to review"
 
     def place_of_best(self) -> int | None:
-        """The column of what a label should be, or a number."""
+        """The place of the column that says what the label or the number should be."""
         names = ("best label", "expected")
         return next((self.columns.index(name) for name in names if name in self.columns), None)
 
@@ -88,7 +88,7 @@ class LowestRows:
 
 
 def lowest_rows(subject: Subject, findings: Findings | None) -> LowestRows:
-    """The rows to review, where there are findings; else those of lowest value."""
+    """The rows to review, if there are findings; else those with the lowest values."""
     rows, marked = subject.order[:MOST_ROWS], None
     if findings is not None:
         rows, marked = _reviewed(subject, findings)
@@ -108,7 +108,7 @@ def lowest_rows(subject: Subject, findings: Findings | None) -> LowestRows:
 
 
 def _about_values(subject: Subject, rows: Integers) -> dict[str, list[Cell] | None]:
-    """The columns of any valuation; None where they are not known."""
+    """The columns of any valuation; None for those that are not known."""
     values, owners, listed = subject.values, subject.valuation.owners, rows.tolist()
     below = np.searchsorted(values[subject.order], values[rows], side="left")
     labeled = subject.codes is not None and subject.targets is None
@@ -127,7 +127,7 @@ def _about_values(subject: Subject, rows: Integers) -> dict[str, list[Cell] | No
 def _about_findings(
     subject: Subject, findings: Findings, rows: Integers
 ) -> dict[str, list[Cell] | None]:
-    """The columns of findings; None where they are not known."""
+    """The columns of findings; None for those that are not known."""
     found = {
         "suggestion": [findings.suggestion[row] for row in rows],
         "score": _some(findings.score, rows),
@@ -149,7 +149,7 @@ def _some(column: Any, rows: Integers) -> list[Cell] | None:
 
 
 def _reviewed(subject: Subject, findings: Findings) -> tuple[Integers, int]:
-    """The review list as far as a person would read it, and how long it is."""
+    """The part of the review list that a person would read, and how long the whole list is."""
     found = review_list(findings, [] if subject.copies is None else subject.copies.conflicts())
     if len(found):
         return found[:MOST], len(found)

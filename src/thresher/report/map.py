@@ -167,7 +167,7 @@ def place_points(
 ) -> Places:
     """Where points lie, and validation points if there are any.
 
-    A few rows say where the components point. A single feature is drawn against the value.
+    The components are fitted on a sample of rows. A single feature is drawn against the value.
     """
     random = np.random.default_rng([seed, PURPOSE])
     order = np.argsort(values, kind="stable")

@@ -1,4 +1,4 @@
-"""All that the page asks of near pairs of points and validation points, from one walk over them."""
+"""What the page needs from near pairs of points and validation points, in one walk over them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Halves = tuple[Integers, Integers]
 
 @dataclass(frozen=True)
 class NearPairs:
-    """Who has how many near, who would be right after removals, and values by half the judges."""
+    """Numbers of near pairs, chances to be right after removals, and values by half the judges."""
 
     points: Integers  # how many are near each validation point
     validation: Integers  # how many are near each point
@@ -40,10 +40,10 @@ class NearPairs:
 def walk_near_pairs(
     subject: Subject, orders: Sequence[Codes], steps: int, halves: Halves | None
 ) -> NearPairs:
-    """One walk. Each of the `orders` gives every point the step in which it is removed.
+    """Walk once over near pairs. Each of the `orders` has the step in which each point is removed.
 
-    Points that go in the same step are a group; what is left after a step is what the later groups
-    count. Many classes are counted at some of the validation points at a time.
+    Points that are removed in the same step are a group; the later groups are what is left after a
+    step. If there are many classes, they are counted at some of the validation points at a time.
     """
     data, radius, metric = subject.data, subject.radius, check_metric(subject.metric)
     cells, classes = len(data.codes_val), len(subject.classes)
@@ -94,7 +94,7 @@ def rings_of(kernel: Kernel | None) -> tuple[tuple[float, ...], tuple[float, ...
 
 
 def chance_right(votes: Array, codes: Codes) -> Floats:
-    """The chance to be right where labels that lead, all if nobody is near, are guessed evenly.
+    """The chance to be right by a guess among the labels that lead (all labels if none are near).
 
     `votes` are by class and validation point, in the last two axes.
 

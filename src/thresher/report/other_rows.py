@@ -1,4 +1,4 @@
-"""Whether the rows are those that were valued, where no suggestions are made that would tell."""
+"""Whether the rows are those that were valued, for methods without suggestions to check that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thresher.valuation import Valuation
 
 
 def check_rows(valuation: Valuation, X: Any, y: Any, X_val: Any, y_val: Any) -> None:
-    """Refuse other rows than judged each other, or than have a zero-budget score."""
+    """Refuse rows other than those that judged each other, or that have the zero-budget scores."""
     mutual = valuation.method in {"tknn-shapley", "knn-shapley"} and judged_by_points(valuation)
     if X is None or not (mutual or valuation.method == STRANGERS):
         return

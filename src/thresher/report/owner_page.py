@@ -27,7 +27,7 @@ class Table:
     note: str = ""
 
     def numbers(self) -> list[bool]:
-        """Which columns hold numbers, and stand to the right.
+        """Which columns hold numbers, and are aligned to the right.
 
         Examples
         --------
@@ -38,7 +38,7 @@ class Table:
 
     @classmethod
     def of(cls, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-        """With at most a thousand rows."""
+        """The same table with at most a thousand rows."""
         left = len(rows) - MOST_ROWS
         note = f"{count_of(left, 'more row')} in the table that was written." if left > 0 else ""
         return cls(title, columns, tuple(rows[:MOST_ROWS]), note)

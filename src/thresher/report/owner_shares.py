@@ -1,4 +1,4 @@
-"""What the owners of points have coming: sums of values, and shares of a payout."""
+"""What the owners of points are due: sums of values, and shares of a payout."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def render_page(template: str, **content: Any) -> str:
 
 
 def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -> None:
-    """Write the page to a file, whole or not at all; a file that is there is replaced by `force`.
+    """Write the page to a file, whole or not at all; `force` replaces an existing file.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -
 
 
 def check_target(path: str | Path, *, force: bool = False) -> None:
-    """Raise unless a report can be written there."""
+    """Raise unless a report can be written to `path`."""
     force = check_flag("force", force)
     if not isinstance(path, str | Path) or not str(path):
         raise InputError(f"path must be the name of a file, got {path!r}")
@@ -116,7 +116,7 @@ def _document(evidence: Evidence) -> Any:
 
 
 def _finite(entry: Any) -> Any:
-    """`entry` with texts where JSON has no numbers: infinite, not a number."""
+    """`entry` with text in place of numbers that JSON does not have, infinity and NaN."""
     if isinstance(entry, Mapping):
         return {str(key): _finite(part) for key, part in entry.items()}
     if isinstance(entry, list | tuple):

@@ -41,7 +41,7 @@ def count_of(number: int, one: str, many: str = "") -> str:
 
 
 def of_all(number: int, total: int, one: str, many: str) -> str:
-    """So many of all rows, with the verb that fits.
+    """How many of all rows, with the verb that fits.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def of_all(number: int, total: int, one: str, many: str) -> str:
 
 
 def none_of(total: int, what: str) -> str:
-    """That no row is what is said.
+    """The words that no row is `what`.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def none_of(total: int, what: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent: whole ones from ten on.
+    """A share in percent, without decimals from 10% on.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def percent(share: float) -> str:
 
 
 def whole_percent(share: float | None) -> str:
-    """A share in whole percents, as a reader needs it; nothing where it is not known.
+    """A share in whole percents, as a reader needs it; empty if it is not known.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def fixed(number: float) -> str:
 
 
 def short(number: float | None) -> str:
-    """A number with four digits, and thousands apart where it is whole.
+    """A number with four digits; a whole number with commas between thousands.
 
     Examples
     --------

@@ -23,7 +23,7 @@ class Pictures:
         self.image = require("PIL.Image", purpose="pictures in a report", extra="report")
 
     def address(self, row: int) -> str | None:
-        """The small picture itself as an address; None where there is none that can be read."""
+        """The small picture itself as a data URL; None if there is none that can be read."""
         name = self.names[row]
         if name is None or self.left <= 0:
             return None

@@ -1,4 +1,4 @@
-"""What may be told of a private release: its budget, its prices, and what they are good for.
+"""What may be said about a private release: its budget, its prices, and how good they are.
 
 Nothing here looks at a private point: all of it follows from the record, the noisy table and the
 public validation set, so that two sets of points with the same release have the same page.
@@ -26,7 +26,7 @@ MOST_CLASSES = 30
 
 @dataclass(frozen=True)
 class Bought:
-    """How good the released values are expected to be, by what the release itself says."""
+    """How good the released values are expected to be, as far as the release itself says."""
 
     relative_error: float  # root mean square error over the root mean square value
     rank_agreement: float  # rank correlation of released and exact values
@@ -79,7 +79,7 @@ class PrivateRelease:
     title: ClassVar[str] = "What the budget bought"
 
     def tiles(self) -> list[tuple[str, str, str]]:
-        """The figures on top of the page."""
+        """The numbers at the top of the page."""
         about = self.record
         return [
             ("epsilon", f"{about['epsilon']:g}", ""),
@@ -99,15 +99,16 @@ class PrivateRelease:
         if caveat:
             found.append(f"The mechanism {self.record['mechanism']} {caveat}.")
         if self.bought is None:
-            found.append(f"What the budget bought cannot be told: {self.why_not}.")
+            found.append(f"It is not known what the budget bought: {self.why_not}.")
         elif self.bought.rank_agreement <= self.bought.zero_budget:
             found.append(
-                "The score that costs no budget ranks points as well: spend more, or nothing."
+                "The score that costs no budget ranks points at least as well: spend more, or "
+                "nothing."
             )
         return tuple(found)
 
     def verdict(self) -> Verdict:
-        """What it comes to, and what to do."""
+        """The result in a sentence, and what to do."""
         about = self.record
         budget = f"epsilon = {about['epsilon']:g}, delta = {about['delta']:g}"
         said = f"A release at {budget}, {about['adjacency']}, that protects each {about['unit']}"
@@ -123,7 +124,7 @@ class PrivateRelease:
             steps = ("Release again without a seed before anything leaves your hands.",)
         bought = self.bought
         if bought is None:
-            return Verdict(f"{said}; how good its values are cannot be told.", steps)
+            return Verdict(f"{said}; it is not known how good its values are.", steps)
         against = "better" if bought.rank_agreement > bought.zero_budget else "no better"
         return Verdict(
             f"{said}: values are expected to be off by {percent(bought.relative_error)} and to "
@@ -142,7 +143,7 @@ def describe_release(release: Any) -> PrivateRelease:
 
 
 def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]:
-    """How good the values are, or why that cannot be told.
+    """How good the values are, or why that is not known.
 
     Validation points stand in for points, and these are their values: at the released prices, at
     prices that the noise leaves as likely, and by the zero-budget score.

@@ -1,7 +1,8 @@
 """Accuracy, or R^2, as points are removed: lowest values first, highest first, or at random.
 
-The validation set that values the points also judges what their removal brings, which flatters. So
-in the cross-check it is parted: one half values, the other one judges, then the other way around.
+The validation set that values the points also judges the effect of their removal, which looks
+better than it is. So the cross-check splits the set: one half values and the other one judges, then
+the other way around.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ Curves = dict[tuple[str, str], tuple[float, ...]]  # by model and order
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """What removing the lowest tenth brings, judged by validation points that did not choose it."""
+    """The effect of removing the lowest tenth, by validation points that did not choose it."""
 
     before: float  # accuracy of the logistic regression with all points
     after: float  # and without the lowest tenth
@@ -64,13 +65,13 @@ class CrossCheck:
 
     @property
     def clear(self) -> bool:
-        """Whether that is more than two standard deviations of chance."""
+        """Whether the effect is more than two standard deviations of chance."""
         return abs(self.gained - self.lost) > 2 * np.sqrt(self.gained + self.lost)
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What is left of accuracy on the validation set, or is gained, when points go."""
+    """How accuracy on the validation set changes as points are removed."""
 
     fractions: tuple[float, ...]  # the shares of points that are removed
     curves: Curves  # accuracy at each of them
@@ -85,7 +86,7 @@ class Removal:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models there are curves of."""
+        """The models that have curves."""
         return tuple(dict.fromkeys(model for model, _ in self.curves))
 
     def charts(self) -> list[tuple[str, Chart]]:
@@ -107,7 +108,7 @@ class Removal:
         return Chart(label, x, upward(min(every), max(every), self.measure), drawn)
 
     def cautions(self, subject: Subject) -> list[str]:
-        """Whether the threshold classifier hardly beats guessing."""
+        """A warning if the threshold classifier hardly beats guessing."""
         threshold = self.curves.get((THRESHOLD, "lowest"))
         if threshold is None or subject.codes_val is None or len(subject.classes) < 2:
             return []
@@ -123,7 +124,7 @@ class Removal:
 
 
 def removed_counts(points: int) -> list[int]:
-    """How many of so many points each fraction takes away, rounded down.
+    """How many of `points` points each fraction removes, rounded down.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def removed_counts(points: int) -> list[int]:
 
 
 def removal_orders(subject: Subject) -> list[Integers]:
-    """Who goes first: the lowest, the highest, and at random a few times; none if none can go."""
+    """Orders of removal: lowest first, highest first, and a few at random; none if none can go."""
     if not can_remove(subject):
         return []
     order, random = subject.order, subject.random(PURPOSE)
@@ -150,12 +151,12 @@ def step_of_each(order: Integers) -> Codes:
 
 
 def count_models(subject: Subject) -> int:
-    """How many logistic regressions `removal_curves` trains, those of the cross-check aside."""
+    """How many logistic regressions `removal_curves` trains, besides those of the cross-check."""
     return (2 + DRAWS) * (STEPS - 1) + 1 if can_remove(subject) else 0
 
 
 def can_remove(subject: Subject) -> bool:
-    """Whether there are features, validation points, and enough points."""
+    """True if there are features, validation points, and enough points."""
     there = subject.given is not None and len(subject.given.codes_val) > 0
     return there and len(subject) >= LEAST_POINTS
 
@@ -164,9 +165,9 @@ def removal_curves(
     subject: Subject, orders: list[Integers], pairs: NearPairs | None,
     halves: Halves | None, advance: Advance | None = None,
 ) -> Removal:  # fmt: skip
-    """The curves of all models; without a radius, and so no `pairs`, of a regression only.
+    """The curves of all models; without a radius there are no `pairs`, and only a regression.
 
-    `advance` is told of every regression that was trained, `count_models` in all.
+    `advance` gets the number of regressions just trained, of `count_models` in all.
     """
     data = subject.data
     if not len(data.codes_val):
@@ -193,14 +194,14 @@ def removal_curves(
 
 
 def _among(orders: list[Integers], chosen: Integers) -> list[Integers]:
-    """The orders of the chosen points alone, as places among them."""
+    """The orders of the chosen points only, as places among them."""
     kept = np.zeros(len(orders[0]), np.bool_)
     kept[chosen] = True
     return [np.searchsorted(chosen, order[kept[order]]) for order in orders]
 
 
 def _curves_of(model: str, found: list[Floats]) -> Curves:
-    """The curves of a model by order, of random ones the mean."""
+    """The curves of a model by order; the curve of random orders is their mean."""
     lowest, highest, *draws = found
     together = zip(ORDERS, (lowest, highest, np.mean(draws, axis=0)), strict=True)
     return {(model, order): tuple(curve.tolist()) for order, curve in together}
@@ -241,7 +242,7 @@ def _logistic(
 def halve_validation(subject: Subject) -> Halves | None:
     """Two halves of the validation set with about the same shares of classes.
 
-    None where they could not value the points again, or are too small to judge.
+    None if they could not value the points again, or are too small to judge.
     """
     again = subject.valuation.method in {"tknn-shapley", "knn-shapley"} and subject.targets is None
     if not again or not can_remove(subject):
@@ -258,10 +259,10 @@ def cross_check(
     subject: Subject, tables: Tables, chosen: Integers, every: Codes, last: Solution,
     halves: Halves, pairs: NearPairs | None,
 ) -> CrossCheck:  # fmt: skip
-    """What removing the lowest tenth brings.
+    """The effect of removing the lowest tenth.
 
-    `tables` are of the `chosen` points, on which logistic regressions are trained; `every` is what
-    that on all of them predicts, and `last` its solution.
+    `tables` are of the `chosen` points, on which logistic regressions are trained. `every` has the
+    predictions of the regression on all of them, and `last` is its solution.
     """
     before = every == tables.codes_val
     after = np.zeros_like(before)

@@ -28,7 +28,7 @@ PURPOSE = 3
 class Tables:
     """Standardized features, one column per point and a last row of ones; and classes.
 
-    Of the points that regressions are trained on, and of the validation points.
+    There are those of the points that regressions are trained on, and of the validation points.
     """
 
     rows: Floats
@@ -38,7 +38,7 @@ class Tables:
 
 
 def training_points(subject: Subject) -> Integers:
-    """The points to train on, in input order: all, or at random as many as take a minute."""
+    """The points to train on, in input order: all, or as many random ones as take a minute."""
     size = min(subject.data.rows.width, MOST_FEATURES) * len(subject.classes)
     most = min(MOST_POINTS, max(1000, MOST_NUMBERS // size))
     return sample(len(subject), most, subject.random(PURPOSE))
@@ -47,8 +47,8 @@ def training_points(subject: Subject) -> Integers:
 def standardize(data: Data, chosen: Integers) -> Tables:
     """The chosen points with columns of mean 0 and deviation 1, the validation set likewise.
 
-    Of many columns the leading components are taken: what is to be seen takes seconds with them,
-    and minutes without.
+    If there are many columns, their leading components are used, so that the curves take seconds
+    instead of minutes.
     """
     table = read_rows(data.rows, chosen)
     table_val = read_rows(data.rows_val, np.arange(len(data.codes_val)))
@@ -68,7 +68,7 @@ def predict(tables: Tables, kept: Integers, last: Solution) -> tuple[Codes, Solu
     """The classes that a logistic regression on the `kept` points gives the validation points.
 
     Training begins at the `last` solution, and ends at the optimum of what `LogisticRegression` of
-    scikit-learn minimizes. Where that takes many weights, or does not converge, it is trained by
+    scikit-learn minimizes. If that takes many weights, or does not converge, it is trained by
     scikit-learn.
     """
     codes = tables.codes[kept]

@@ -40,13 +40,13 @@ class Review:
 
     @property
     def key(self) -> str:
-        """Under which a browser keeps the answers."""
+        """The key under which a browser keeps the answers."""
         about = json.dumps([self.labels, self.rows], default=str)
         known = self.digest or hashlib.sha256(about.encode()).hexdigest()
         return f"thresher:{known}"
 
     def document(self) -> dict[str, Any]:
-        """For the script of the page."""
+        """The review as JSON for the script of the page."""
         shown = "digest", "key", "labels", "names", "rows", "numbers"
         return {name: getattr(self, name) for name in shown}
 
@@ -55,7 +55,7 @@ def describe_review(
     subject: Subject, findings: Findings | None, lowest: LowestRows, record: Mapping[str, Any],
     command: str = "", why: Sequence[Mapping[str, Any]] = (),
 ) -> Review | None:  # fmt: skip
-    """The review of the listed rows; None where nothing is suggested."""
+    """The review of the listed rows; None if there are no suggestions."""
     numbers = isinstance(findings, TargetFindings)
     if findings is None or subject.codes is None or (len(subject.classes) < 2 and not numbers):
         return None
@@ -85,7 +85,7 @@ def describe_review(
 
 
 def _visible(entry: Any) -> Any:
-    """What the page shows of a row, with escapes in all its texts."""
+    """What the page shows about a row, with escapes in all its texts."""
     if isinstance(entry, Mapping):
         return {name: _visible(each) for name, each in entry.items()}
     if isinstance(entry, list | tuple):

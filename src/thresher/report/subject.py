@@ -37,13 +37,13 @@ FEATURES = 4  # columns of a data frame that are shown beside a row
 
 
 class Section(Protocol):
-    """A section of the page: it holds what was measured; its template draws it, and says it."""
+    """A section of the page: it holds what was measured, and its template shows that."""
 
     name: ClassVar[str]  # its id on the page, and the name of its template
 
     @property
     def title(self) -> str:
-        """In the list of sections."""
+        """The title in the list of sections."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is known: values, and as much of the data as was handed in."""
+    """What is known: values, and as much of the data as the caller passed."""
 
     valuation: Valuation
     classes: tuple[str, ...] = ()  # as text; empty where there are no labels
@@ -96,12 +96,12 @@ class Subject:
 
     @property
     def kernel(self) -> Kernel | None:
-        """The rings of the valuation; None where all near points count alike."""
+        """The rings of the valuation; None if all near points count alike."""
         return Kernel.recorded(self.valuation.params)
 
     @property
     def radius(self) -> float:
-        """The radius of the valuation, or an error where the method has none."""
+        """The radius of the valuation, or an error if the method has none."""
         if "radius" not in self.valuation.params:
             raise InputError(f"{self.valuation.method} has no radius")
         return float(self.valuation.params["radius"])
@@ -118,7 +118,7 @@ class Subject:
 
     @property
     def validation_points(self) -> int | None:
-        """How many validation points there are, where that is known and there are any."""
+        """How many validation points there are; None if that is not known or there are none."""
         count = self.valuation.params.get("validation_points")
         return count if isinstance(count, int) and not self.mutual else None
 
@@ -128,32 +128,32 @@ class Subject:
         return np.argsort(self.values, kind="stable")
 
     def random(self, purpose: int) -> np.random.Generator:
-        """Random numbers for one purpose; others do not disturb them."""
+        """Random numbers for one purpose, which do not depend on those for other purposes."""
         return np.random.default_rng([self.seed, purpose])
 
     def label(self, row: int) -> str:
-        """The label of a point as text; empty where labels are not known."""
+        """The label of a point as text; empty if labels are not known."""
         if self.targets is not None:
             return short(float(self.targets[row]))
         return "" if self.codes is None else self.classes[self.codes[row]]
 
     def number(self, row: int) -> int:
-        """The row number of a point where it comes from."""
+        """The row number of a point in the table it comes from."""
         return row if self.numbers is None else int(self.numbers[row])
 
     def name(self, row: int) -> str:
-        """The id of a point as text; empty where there are none."""
+        """The id of a point as text; empty if there are none."""
         return "" if self.ids is None else brief(self.ids[row])
 
     def story(self, row: int, *more: str) -> str:
-        """What is known of a point, in a line."""
+        """What is known about a point, in one line."""
         name, kind = self.name(row), "label" if self.targets is None else "target"
         known = f"row {self.number(row)}", name and f"id {name}", f"{kind} {self.label(row)}"
         return " · ".join(part for part in (*known, *more) if part)
 
 
 def sample(count: int, most: int, random: np.random.Generator) -> Integers:
-    """All of so many, or as many as allowed at random; in order."""
+    """The numbers below `count`, all or `most` of them at random; in order."""
     if count <= most:
         return np.arange(count)
     return np.sort(random.choice(count, most, replace=False))
@@ -210,7 +210,7 @@ def check_subject(
 def _labeled(
     valuation: Valuation, y: Any, y_val: Any
 ) -> tuple[Classes, Codes, Any, Floats | None, Floats | None]:
-    """The classes and the codes of both sides; of numbers their bands, and the numbers."""
+    """The classes and the codes of both sides; for numbers, their bands and the numbers."""
     if valuation.params.get("task") != REGRESSION:
         return *_codes(valuation, y, y_val), None, None
     targets = check_targets("y", y)
@@ -226,7 +226,7 @@ def judged_by_points(valuation: Valuation) -> bool:
 
 
 def _check_given(valuation: Valuation, **tables: Any) -> None:
-    """Refuse tables of which some are missing."""
+    """Refuse tables if some of them are missing."""
     given = [name for name, table in tables.items() if table is not None]
     fitting = [[], ["y"], ["y", "y_val"], list(tables)]
     if valuation.params.get("metric") == "precomputed":
@@ -246,7 +246,7 @@ def _check_given(valuation: Valuation, **tables: Any) -> None:
 
 
 def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, Any]:
-    """The classes, and the codes of both sides' labels, as many as the valuation has."""
+    """The classes and the codes of both sides' labels, whose numbers must fit the valuation."""
     labels = check_labels("y", y)
     labels_val = None if y_val is None else check_labels("y_val", y_val)
     stored = valuation.params.get("classes")
@@ -261,7 +261,7 @@ def _codes(valuation: Valuation, y: Any, y_val: Any) -> tuple[Classes, Codes, An
 
 
 def _check_counts(valuation: Valuation, codes: Codes, codes_val: Codes | None) -> None:
-    """Refuse other numbers of rows than the valuation has."""
+    """Refuse numbers of rows that are not those of the valuation."""
     if len(codes) != len(valuation):
         raise InputError(f"the valuation has {len(valuation)} points but y has {len(codes)} labels")
     wanted = valuation.params.get("validation_points")
@@ -272,7 +272,7 @@ def _check_counts(valuation: Valuation, codes: Codes, codes_val: Codes | None) -
 
 
 def _encode(classes: Classes, name: str, labels: Any) -> Codes:
-    """Codes; a valuation keeps labels that JSON cannot hold, such as dates, as their repr."""
+    """The codes of labels; classes may be the repr of labels that are not JSON, such as dates."""
     codes = classes.known_codes(labels)
     if len(codes) and int(codes.min()) < 0:
         return classes.encode(name, [x if isinstance(x, str) else repr(x) for x in labels])
@@ -300,7 +300,7 @@ def _data(array: Any, codes: Codes, X_val: Any, codes_val: Codes, *, cosine: boo
 
 
 def _forest_data(X: Any, codes: Codes, X_val: Any, codes_val: Codes | None) -> Data:
-    """Features as trees split them, and as ranks, which can be drawn and regressed on."""
+    """Features as trees split them, and as ranks, which charts and regressions can use."""
     columns = TreeColumns.of("X", X)
     splits = columns.encode("X", X)
     splits_val = None if X_val is None else columns.encode("X_val", X_val)
@@ -313,7 +313,7 @@ def _forest_data(X: Any, codes: Codes, X_val: Any, codes_val: Codes | None) -> D
 
 
 def _check_lengths(*sides: tuple[Any, Codes | None]) -> None:
-    """Refuse a side of the points, or of the validation set, with other rows than labels."""
+    """Refuse points, or a validation set, with different numbers of rows and labels."""
     for name, (table, labels) in zip(("X", "X_val"), sides, strict=True):
         if table is not None and labels is not None and len(table) != len(labels):
             raise InputError(f"{name} has {len(table)} rows but there are {len(labels)} labels")

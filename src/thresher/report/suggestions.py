@@ -1,8 +1,8 @@
-"""What is suggested, by class; and how many labels are wrong, as far as that can be told.
+"""What is suggested, by class; and how many labels are wrong, as far as that is known.
 
-By a radius: the labels of the validation set are taken to be right. Where classes overlap some of
-them disagree with the others near them all the same, and so will right labels among the points. So
-the rule for points is tried on the validation set itself. By a forest: see `forecast`.
+By a radius: the labels of the validation set are assumed to be right. Still, where classes overlap,
+some of them disagree with the others near them, and so will right labels among the points. So the
+rule for points is tried on the validation set itself. By a forest: see `forecast`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ GRAVEST = ("relabel", "drop", "inspect", "outlier")
 
 @dataclass(frozen=True)
 class FalseAlarms:
-    """Of so many validation points, so many would be called mislabeled by the others.
+    """How many validation points the others would call mislabeled, and how many there are.
 
-    Not `trusted` are labels that nobody checked: then those may be wrong indeed.
+    Labels are not `trusted` if nobody checked them: then they may really be wrong.
     """
 
     flagged: int
@@ -89,7 +89,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Move:
-    """So many points labeled `own` are suggested to be `other`."""
+    """How many points that are labeled `own` should be `other`, by the suggestions."""
 
     own: str
     other: str
@@ -113,7 +113,7 @@ class Counted:
         return sum(self.total.get(word, 0) for word in ("relabel", "correct", "drop"))
 
     def tiles(self) -> list[tuple[str, str, str]]:
-        """The figures on top of the page."""
+        """The numbers at the top of the page."""
         words = ("relabel", "correct", "drop", "inspect", "outlier")
         counts = {word: self.total[word] for word in words if word in self.total}
         return [
@@ -140,7 +140,7 @@ class Suggestions(Counted):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The labels that have a column of the matrix each: none where they are too many."""
+        """The labels that have a column in the matrix: none if there are too many."""
         return () if len(self.labels) > MOST_LABELS else self.labels
 
     def heads(self) -> list[tuple[str, str]]:
@@ -149,7 +149,7 @@ class Suggestions(Counted):
         return found + [(name, "") for name in (GRAVEST[1:] if self.columns else GRAVEST)]
 
     def matrix(self) -> list[tuple[str, list[tuple[int | None, int]]]]:
-        """A row for each label: how many points, None where there can be none, and how dark."""
+        """A row for each label: how many points (None if there can be none), and how dark."""
         moved = {(move.own, move.other): move.points for move in self.moves}
         rows = []
         for tally in self.classes:
@@ -162,11 +162,11 @@ class Suggestions(Counted):
         return rows
 
     def moves_shown(self) -> tuple[Move, ...]:
-        """The moves that are listed, where the matrix would be too wide."""
+        """The moves that are listed if the matrix would be too wide."""
         return () if self.columns else self.moves[:MOST_SHOWN]
 
     def tiles(self) -> list[tuple[str, str, str]]:
-        """The figures on top of the page."""
+        """The numbers at the top of the page."""
         if self.forecast is None:
             return super().tiles()
         hint = "a poor forecast" if self.forecast.poor else "as forecast"
@@ -174,7 +174,7 @@ class Suggestions(Counted):
         return [("wrong labels", wrong, hint), *super().tiles()]
 
     def forecast_text(self) -> str:
-        """How many labels are expected to be wrong."""
+        """A sentence on how many labels are expected to be wrong."""
         if self.forecast is None:
             return ""
         wrong = count_of(round(self.forecast.wrong), "label is", "labels are")
@@ -188,7 +188,7 @@ class Suggestions(Counted):
         return said
 
     def cautions(self) -> list[str]:
-        """Whether there are enough validation points near for a label to be clearly wrong."""
+        """A warning if too few validation points are near for a label to be clearly wrong."""
         if self.by_shares:
             poor = self.forecast is not None and self.forecast.poor
             return [*([self.forecast_text()] if poor else []), *self._shaky()]
@@ -202,7 +202,7 @@ class Suggestions(Counted):
         ]
 
     def _shaky(self) -> list[str]:
-        """Whether another draw of folds and trees would find other rows."""
+        """A warning if other random folds and trees would find other rows."""
         drawn = self.stability
         if drawn is None or not drawn.relabel < STEADY:
             return []
@@ -302,7 +302,7 @@ def _moves(codes: Codes, best: Integers, names: tuple[str, ...]) -> tuple[Move, 
 
 
 def _count_false_alarms(subject: Subject) -> FalseAlarms | None:
-    """How many validation points would be flagged; None where they are too many or too few."""
+    """How many validation points would be flagged; None if there are too many or too few."""
     if subject.valuation.method != "tknn-shapley" or subject.mutual:
         return None
     data = subject.data

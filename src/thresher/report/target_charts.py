@@ -40,7 +40,7 @@ class TargetCharts(Counted):
     marks: ClassVar[list[Mark]] = [(style, shape, word) for word, (style, shape) in MARKS.items()]
 
     def scatter(self) -> Chart:
-        """Targets upward, expected ones across; on the line both are the same."""
+        """Targets upward against expected ones across; on the line both are the same."""
         across, up = [each[0] for each in self.spots], [each[1] for each in self.spots]
         axes = tall_axes(across, up, ("what the others expect", "target"))
         drawn = [(*MARKS[word], at, up, story) for at, up, word, story in self.spots]

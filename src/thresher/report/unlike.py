@@ -1,8 +1,9 @@
 """The columns in which a row is unlike the others of its label, and like those of another one.
 
-How usual a cell is among the rows of a label: of a number, the smaller share of them on either
-side of it; of a category, the share of them whose category is not more frequent. A column tells
-something if the cell is much less usual under the row's label than under the other one.
+How usual a cell is among the rows with a label depends on its kind. For a number, it is the smaller
+one of the shares of these rows on either side of it. For a category, it is the share of these rows
+whose category is not more frequent. A column tells something if the cell is much less usual under
+the row's label than under the other one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Sentence = tuple[str, str]  # the cell, and what it is like
 
 @dataclass(frozen=True)
 class Usual:
-    """How usual some cells are among the rows of their label, and what to say of each."""
+    """How usual some cells are among the rows with their label, and what to say about each."""
 
     usual: Floats
     said: Callable[[int, str], str]
@@ -69,7 +70,7 @@ def unlike_columns(
 
 
 def _of_numbers(column: Floats, codes: Codes, asked: Integers, labels: Integers) -> Usual:
-    """Numbers; a missing one is neither usual nor unusual."""
+    """How usual numbers are; a missing one is neither usual nor unusual."""
     cells = column[asked]
     below, above = np.full(len(asked), np.nan), np.full(len(asked), np.nan)
     for label in np.unique(labels).tolist():

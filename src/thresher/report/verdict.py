@@ -1,4 +1,4 @@
-"""What it comes to: one sentence, what to do, and what speaks against relying on it."""
+"""The verdict: one sentence, what to do, and what speaks against relying on it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BY_TARGETS = {  # and of numbers
     "write another one, or drop the row.",
     "drop": "Look at the {rows} marked drop.",
     "inspect": "If there is time, look at the {rows} marked inspect.",
-    "outlier": "Do not judge the {rows} marked outlier by this: nothing near could tell.",
+    "outlier": "Do not judge the {rows} marked outlier by this: nothing is near them.",
 }
 NAMES = 5  # labels that are named
 
@@ -60,7 +60,7 @@ def judge(
     distribution: Distribution, suggestions: Suggestions | None, coverage: Coverage | None,
     checked: CrossCheck | None, care: tuple[str, ...] = (), second: SecondLook | None = None,
 ) -> Verdict:  # fmt: skip
-    """The verdict on exact values; `care` says in few words why it may not be one."""
+    """The verdict on exact values; `care` says in a few words why it may be unreliable."""
     if coverage is not None and coverage.share == 0:
         curve = coverage.radius
         better = "" if curve is None else f", such as {curve.suggested:.4g}"
@@ -80,7 +80,7 @@ def judge(
 
 
 def nothing_stands_out(suggestions: Suggestions) -> bool:
-    """Whether no row is called wrong, or no more than chance would do."""
+    """Whether no row is called wrong, or no more rows than by chance."""
     flagged, points, alarms = suggestions.flagged, suggestions.points, suggestions.false_alarms
     if not flagged:
         return not suggestions.total["inspect"]
@@ -90,7 +90,7 @@ def nothing_stands_out(suggestions: Suggestions) -> bool:
 
 
 def _second(look: SecondLook | None) -> str:
-    """What another method found, where the first one found nothing."""
+    """What another method found after the first one found nothing."""
     if look is None:
         return ""
     if not look.called_wrong:
@@ -128,7 +128,7 @@ def _look(inspect: int) -> str:
 
 
 def _by_chance(flagged: int, alarms: FalseAlarms, points: int) -> str:
-    """Where no more rows are flagged than right labels would be, or that cannot be told."""
+    """The verdict if no more rows are flagged than right labels would be, or if that is unclear."""
     share = percent(flagged / points)
     if flagged > 2 * alarms.share * points:
         return (
@@ -144,7 +144,7 @@ def _by_chance(flagged: int, alarms: FalseAlarms, points: int) -> str:
 
 
 def _mislabeled(suggestions: Suggestions) -> str:
-    """Rows marked relabel; where right labels often look wrong, how many of them are to blame."""
+    """The rows marked relabel; if right labels often look wrong, how many are truly mislabeled."""
     relabel, alarms = suggestions.total["relabel"], suggestions.false_alarms
     said = of_all(relabel, suggestions.points, "looks", "look")
     if suggestions.forecast is not None and suggestions.forecast.poor:
@@ -158,7 +158,7 @@ def _mislabeled(suggestions: Suggestions) -> str:
     if wrong > 0.9 * relabel:
         said = of_all(relabel, suggestions.points, "is", "are")
         return f"{said} probably mislabeled (suggestion: relabel)"
-    return f"{said} mislabeled (suggestion: relabel), of which about {wrong:,} probably are"
+    return f"{said} mislabeled (suggestion: relabel), and about {wrong:,} of these probably are"
 
 
 def _gain(checked: CrossCheck | None) -> str:
@@ -191,7 +191,7 @@ def _by_values(distribution: Distribution, checked: CrossCheck | None) -> Verdic
 
 
 def steps_for(total: Mapping[str, int], said: Mapping[str, str]) -> tuple[str, ...]:
-    """What to do about the rows that are marked so, by what is said of each mark."""
+    """What to do about the rows with each mark, by the sentence in `said` about that mark."""
     steps = [
         text.format(rows=count_of(total[word], "row")) for word, text in said.items() if total[word]
     ]
@@ -201,7 +201,7 @@ def steps_for(total: Mapping[str, int], said: Mapping[str, str]) -> tuple[str, .
 
 
 def _about_right(suggestions: Suggestions) -> str:
-    """How many of the rows marked relabel are right as they are, as far as that can be told."""
+    """How many of the rows marked relabel are right as they are, as far as that is known."""
     if suggestions.forecast is not None and suggestions.forecast.poor:
         return " Many of them are probably right as they are: change none without looking."
     if suggestions.false_alarms is not None and not suggestions.false_alarms.trusted:
@@ -215,7 +215,7 @@ def _about_right(suggestions: Suggestions) -> str:
 
 
 def judge_targets(charts: TargetCharts, removal: Removal | None) -> Verdict:
-    """What it comes to."""
+    """The verdict on numbers."""
     parts = [
         f"{of_all(charts.total[word], charts.points, one, many)} (suggestion: {word})"
         for word, (one, many) in TARGETS_FOUND.items()
@@ -239,7 +239,7 @@ def find_cautions(
     subject: Subject, suggestions: Suggestions | None, coverage: Coverage | None,
     removal: Removal | None, copies: CopiedRows | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
-    """Everything that calls for caution, the gravest first."""
+    """Everything that calls for caution, the most serious first."""
     parts = [part for part in (copies, coverage, suggestions) if part is not None]
     found = [caution for part in parts for caution in part.cautions()] + _about_validation(subject)
     found += [] if coverage is None or coverage.radius is None else coverage.radius.cautions()
@@ -258,7 +258,7 @@ def find_cautions(
 
 
 def reasons_for_care(subject: Subject, coverage: Coverage | None) -> tuple[str, ...]:
-    """In few words, what belongs into the verdict itself."""
+    """Reasons for caution that belong in the verdict itself, in a few words each."""
     found = []
     if coverage is not None and coverage.low:
         found.append(f"{percent(1 - coverage.share)} of the validation points have no row near")
@@ -281,7 +281,7 @@ def _about_validation(subject: Subject) -> list[str]:
     if subject.held_out:
         found.append(
             "The validation points are rows of the same table that nobody checked: wrong labels "
-            "are among them too, so it cannot be told how many suggestions are right, and "
+            "are among them too, so nobody knows how many suggestions are right, and "
             "accuracies are understated. A validation set with checked labels would tell more."
         )
     if subject.targets is not None:

@@ -38,7 +38,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """What else is known of the rows, and how they were judged; all of it may be missing."""
+    """What else is known about the rows, and how they were judged; all of it may be missing."""
 
     # all columns by name: floats, or entries of any kind, which are categories
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def explain_rows(
     subject: Subject, findings: Findings | None, listed: Integers, pairs: NearPairs | None,
     details: Details, advance: Advance | None = None,
 ) -> list[Entry]:  # fmt: skip
-    """What the page's script shows of each listed row."""
+    """What the page's script shows about each listed row."""
     if findings is None or subject.codes is None or not len(listed):
         return []
     try:
@@ -87,7 +87,7 @@ def explain_rows(
 def _about_targets(
     subject: Subject, findings: TargetFindings, listed: Integers, ranked: Ranked, details: Details
 ) -> list[Entry]:
-    """How many others there are, what they expect, how far off targets usually are, and who."""
+    """Which others there are, what they expect, and how far off targets usually are."""
     found: list[Entry] = [{} for _ in listed]
     for place, row in enumerate(listed.tolist()):
         if not np.isnan(findings.expected[row]):
@@ -104,7 +104,7 @@ def _evidence(
     subject: Subject, findings: Findings, listed: Integers, pairs: NearPairs | None,
     advance: Advance | None,
 ) -> tuple[Ranked, Floats | None, str]:  # fmt: skip
-    """Who is like each listed row, most alike first; and a number for each label."""
+    """The rows most like each listed row, the most alike first; and a number for each label."""
     if subject.valuation.method == FOREST:
         if findings.forest is None:
             raise InputError("the findings were saved without their forest")
@@ -120,7 +120,7 @@ def _evidence(
 
 
 def _nearest(subject: Subject, findings: Findings, listed: Integers) -> Ranked:
-    """The nearest validation points of each listed row, as many as have a say."""
+    """The nearest validation points of each listed row, as many as vote."""
     data = subject.data
     cells = len(data.codes_val)
     classes = Classes(tuple(range(len(subject.classes))))
@@ -169,7 +169,7 @@ def _bars(subject: Subject, findings: Findings, row: int, numbers: Floats) -> li
 
 
 def _both(subject: Subject) -> Integers:
-    """The codes of the points, and after them those of the validation points."""
+    """The codes of the points, followed by those of the validation points."""
     codes_val = () if subject.given is None else subject.given.codes_val
     return np.concatenate([subject.codes, codes_val]).astype(np.int64)
 

@@ -30,14 +30,14 @@ FORMAT = "thresher.appraisal/1"
 
 @dataclass(frozen=True, eq=False)
 class Appraisal:
-    """The value of each point, for the eyes of its owner."""
+    """The value of each point, for its owner only."""
 
     points: Columns
     values: Floats
     record: dict[str, Any]
 
     def write(self, path: Path | None, *, force: bool = False) -> list[Path]:
-        """Write row, id, label and value, without a path to standard output; the files written."""
+        """Write row, id, label and value, or print them if `path` is None; the files written."""
         record = {**self.record, **about_cells(path)}
         return write_columns(path, self.columns(), record, force=force)
 
@@ -49,7 +49,7 @@ class Appraisal:
         return columns | {"label": list(self.points.labels), "value": self.values.tolist()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """The same, one dictionary a point."""
+        """Row, id, label and value, one dictionary per point."""
         columns = self.columns()
         rows = zip(*columns.values(), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
@@ -123,7 +123,7 @@ def _judges(listed: PriceList) -> Validation:
 
 
 def _near(listed: PriceList) -> dict[str, Any]:
-    """What an appraisal says of who is near."""
+    """What an appraisal says about what near means."""
     if isinstance(listed.side, ForestSide):
         return {"metric": "leaves", "trees": listed.side.forest.size}
     kernel = {} if listed.kernel is None else listed.kernel.record()
@@ -175,9 +175,9 @@ def _check_scales(source: str, X: Array, listed: PriceList, *, anyway: bool) -> 
 
 
 def _known_targets(source: str, labels: Sequence[Hashable], bounds: tuple[float, float]) -> Floats:
-    """Targets within the bounds of the list; those outside count as its ends, with a warning.
+    """Targets within the bounds of the list; others are moved to the nearer bound, with a warning.
 
-    A private release has counted them so.
+    A private release counts them the same way.
     """
     targets = check_targets("y", labels)
     kept = np.clip(targets, *bounds)
@@ -196,7 +196,7 @@ def _known_targets(source: str, labels: Sequence[Hashable], bounds: tuple[float,
 def _known_labels(
     source: str, labels: Sequence[Hashable], classes: Sequence[Hashable]
 ) -> list[Hashable]:
-    """Labels as the list has them, which may be text where a file has numbers, or the reverse."""
+    """Labels as the list has them: text where the file has numbers, or the other way around."""
     written = {str(known): known for known in classes}
     exact = set(classes)
     found = [label if label in exact else written.get(str(label), label) for label in labels]

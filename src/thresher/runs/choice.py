@@ -42,7 +42,7 @@ Choice = tuple[Settings, Mapping[str, Any]]
 
 
 def choose_method(settings: Settings, table: Table | None, points: Columns) -> Choice:
-    """The settings with a method, and for the record which it is and why.
+    """The settings with a method chosen, and what the record says about it: which one, and why.
 
     Without a table the points are read in parts, and have classes.
     """
@@ -57,7 +57,7 @@ def choose_method(settings: Settings, table: Table | None, points: Columns) -> C
 
 
 def as_asked(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
-    """The settings before a method was chosen: with them the same run is made again."""
+    """The settings before a method was chosen, which make the same run again."""
     return dataclasses.replace(settings, method=AUTO) if "why" in chosen else settings
 
 

@@ -38,8 +38,8 @@ def value_data(
 ) -> tuple[Valuation, Findings | None, Checked | None]:
     """The values of the points, by the method of the settings, and what is found about them.
 
-    Retraining and the zero-budget score find nothing but values; "tknn" with classes hands on what
-    it checked. A `forest` that is grown already is not grown again.
+    Retraining and the zero-budget score find nothing but values. "tknn" with classes also returns
+    the points and the validation set that it checked. A grown `forest` is not grown again.
     """
     common: dict[str, Any] = {"owners": owners, "progress": progress}
     if settings.numbers:
@@ -67,7 +67,7 @@ def value_data(
 
 
 def target_data(settings: Settings, data: Data) -> tuple[Data, float]:
-    """The same with targets as floats, and the prediction where nobody is near."""
+    """The data with targets as floats, and the prediction for a row that no point is near."""
     from thresher.passes.target_span import TargetSpan
 
     X, y, X_val, y_val = data
@@ -80,7 +80,7 @@ def target_data(settings: Settings, data: Data) -> tuple[Data, float]:
 
 
 def grown(settings: Settings, data: Data, *, progress: bool) -> Any:
-    """The forest that the points are valued by."""
+    """The forest by which the points are valued."""
     from thresher.growth import grow_forest
 
     about = settings.growth | ({"task": REGRESSION} if settings.numbers else {})
@@ -100,7 +100,7 @@ def _by_forest(
 
 
 def _finite(table: Any) -> Any:
-    """Numbers that have distances, the same where cells are the same."""
+    """A table of finite numbers, which have distances; equal cells stay equal."""
     return np.clip(np.nan_to_num(table, nan=-FAR), -FAR, FAR)
 
 

@@ -74,7 +74,7 @@ class FileRun:
 
     @classmethod
     def of(cls, settings: Settings, stored: tuple[str, ...] = ("id", "owner")) -> FileRun:
-        """With the files that the settings name; columns of `stored` roles are kept on disk."""
+        """A run over the files of the settings; columns of `stored` roles are kept on disk."""
         files = find_files(settings.file)
         entries, text = None, False
         guesses: Guesses = {}
@@ -102,7 +102,7 @@ class FileRun:
         return cls(settings, table, columns, entries, text, guesses, *public, chosen)
 
     def fit(self, checkpoint: Checkpoint = NOWHERE, advance: Advance | None = None) -> FileRun:
-        """The same run with an encoder: by a pass over all rows where it must be."""
+        """The same run with an encoder, fitted by a pass over all rows if that is needed."""
         kept, trees = checkpoint.load("encoder"), self.settings.method == "forest"
         encoder: Encoder | TreeEncoder
         if kept is not None:
@@ -138,7 +138,7 @@ class FileRun:
                     advance(some.num_rows)
 
     def identity(self) -> dict[str, Any]:
-        """What tells it from other runs."""
+        """What tells this run from others."""
         return {
             "settings": dataclasses.asdict(
                 dataclasses.replace(self.settings, memory=None, named=())
@@ -164,7 +164,7 @@ class FileRun:
 
     @cached_property
     def problem(self) -> Problem:
-        """What they are valued by."""
+        """What the points are valued by."""
         settings, validation = self.settings, self.validation
         memory = None if settings.memory is None else check_memory(settings.memory)
         X_val, y_val = None, None
@@ -189,7 +189,7 @@ class FileRun:
         return Problem.check(X_val, y_val, radius=radius, kernel=kernel, **about)
 
     def _growth(self, X_val: Any, y_val: Any) -> TargetGrowth:
-        """How the forest comes about."""
+        """How the forest is grown."""
         settings, judges = self.settings, None if y_val is None else np.array(y_val, np.float64)
         empty = settings.empty
         if empty is None and judges is not None:
@@ -200,7 +200,7 @@ class FileRun:
         )  # fmt: skip
 
     def check(self, priced: Priced) -> None:
-        """Say what is to be said once all points were counted; refuse labels nobody shares."""
+        """Warn of what is known once all points were counted; refuse sides that share no label."""
         if not self.settings.numbers:
             names = self.table.name, self.validation.source
             check_shared(list(priced.meaning.values()), priced.public_labels, *names)
@@ -216,7 +216,7 @@ class FileRun:
     def record(
         self, rows: int, guessed: Mapping[str, Any], how: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """From what, how and by which version, as in memory."""
+        """The record of the run, as of a run in memory: its files, settings and versions."""
         points = describe_files(self.table, self.settings.label, rows)
         encoder = self.encoder.describe()
         encoder["fitted_on"]["rows"] = rows
@@ -256,7 +256,7 @@ class FileRun:
 
 
 def _first_rows(settings: Settings, table: Table, columns: Columns) -> Columns:
-    """The columns with their first rows, where rows tell embeddings from other tables."""
+    """The columns with their first rows, if these must tell an embedding from other tables."""
     if table.kind in ARRAYS or not settings.numbers:
         return columns
     some = with_first_rows(table).data.select(list(columns.names))
@@ -283,7 +283,7 @@ def _check_kept(table: Table, name: str | None, role: str) -> None:
 def _open_arrays(
     files: tuple[Path, ...], label: str, na: tuple[str, ...]
 ) -> tuple[Table, Any, bool]:
-    """A table of .npy files, to which the labels of a file of their own are a column."""
+    """A table of .npy files, with a column for the labels that a file of their own has."""
     schema = common_schema(files, "npy", None)
     rows = sum(len(np.load(path, mmap_mode="r")) for path in files)
     path = Path(label)

@@ -1,4 +1,4 @@
-"""What the columns of a table are for, where nobody said: guessed, told and recorded."""
+"""What the columns of a table are for, if the user does not say: guessed, told and recorded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def with_first_rows(table: Table) -> Table:
 
 
 def name_guesses(table: Table) -> dict[str, Guess]:
-    """What columns are called, where the header has names more than once or looks like data."""
+    """New names of columns, if the header repeats names or looks like a row of data."""
     twice, names = table.repeated, table.data.column_names
     if not twice:
         if table.kind not in ARRAYS and looks_like_data(names):
@@ -63,7 +63,7 @@ def name_guesses(table: Table) -> dict[str, Guess]:
 
 
 def look_at(settings: Settings, table: Table, rows: int | None = None) -> list[Profile]:
-    """What the columns are, by so many rows, or by all."""
+    """What the columns are, judged by the first `rows` rows, or by all."""
     some = table.data.slice(0, rows)
     cells = settings.cells()
     dates = {name: form for name, form in cells.dates.items() if name in some.column_names}
@@ -74,7 +74,7 @@ def look_at(settings: Settings, table: Table, rows: int | None = None) -> list[P
 def find_roles(
     settings: Settings, known: list[Profile], wanted: tuple[str, ...]
 ) -> dict[str, Guess]:
-    """The guesses for the roles that are wanted, each of another column."""
+    """A guess for each wanted role, all of different columns."""
     patterns = [entry.partition("=%")[0] for key in NAMING for entry in getattr(settings, key)]
     named = settings.text, settings.image, settings.id, settings.owner
     others = {*named, "label" in wanted or settings.label}
@@ -111,7 +111,7 @@ def told_roles(guesses: Guesses) -> dict[str, Any]:
 
 
 def guesses_in_words(guessed: Mapping[str, Any]) -> str:
-    """One line about guesses; empty where there is nothing to say.
+    """One line about guesses; empty if there are none.
 
     Examples
     --------

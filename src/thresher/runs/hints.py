@@ -33,7 +33,7 @@ def run_hints(
     settings: Settings, encoder: AnyEncoder, X: Floats, labels: Sequence[Hashable],
     validation: Columns, *, radius: float, reached: bool, record: Mapping[str, Any],
 ) -> list[str]:  # fmt: skip
-    """What would have made for better values; `X` are rows of the points, maybe the first only."""
+    """Hints on how to get better values; `X` has rows of the points, maybe only the first ones."""
     found: list[str] = []
     if not settings.numbers:
         found = label_hints(labels, validation.labels, keep_na=settings.keep_na)
@@ -58,7 +58,7 @@ def run_hints(
 def label_hints(
     points: Sequence[Hashable], validation: Sequence[Hashable], *, keep_na: bool = False
 ) -> list[str]:
-    """What is odd about the labels.
+    """Hints about odd labels.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def label_hints(
 def doubtful_labels(
     points: Iterable[Hashable], validation: Iterable[Hashable], *, keep_na: bool = False
 ) -> list[str]:
-    """Labels that may not be the classes that were meant."""
+    """Hints about labels that may not be the classes that the user meant."""
     points, validation = Coded.of(points).distinct, Coded.of(validation).distinct
     found, split = [], split_by_spelling(points, validation)
     if split:
@@ -103,7 +103,7 @@ def doubtful_labels(
 
 
 def missing_labels(labels: Iterable[Hashable]) -> str:
-    """What to do about classes whose names say that there is no label; empty without any.
+    """What to do about classes whose names say that there is no label; empty if there are none.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def missing_labels(labels: Iterable[Hashable]) -> str:
 
 
 def row_hints(X: Floats, encoder: Encoder, settings: Settings) -> list[str]:
-    """What is odd about the features."""
+    """Hints about odd features."""
     if X.shape[1] == 1 and settings.metric == "cosine":
         return [f"one feature has two directions only: use {option('metric', 'euclidean')}"]
     found = id_hints(X, encoder, settings)
@@ -136,7 +136,7 @@ def row_hints(X: Floats, encoder: Encoder, settings: Settings) -> list[str]:
 def _ruling_hints(
     X: Floats, encoder: Encoder, settings: Settings, *, known: Iterable[int]
 ) -> list[str]:
-    """The column that rules the distances, if one does and is not `known`, with the way out."""
+    """A hint about a column that rules the distances, unless it is `known`, and what to do."""
     count = len(encoder.features) + (encoder.text is not None)
     for place, feature, share in _shares(X, encoder):
         if place not in known and rules(share, count):
@@ -151,7 +151,7 @@ def _ruling_hints(
 
 
 def id_hints(X: Floats, encoder: AnyEncoder, settings: Settings) -> dict[int, str]:
-    """The features that look like ids, by column, with the way out."""
+    """Hints about features that look like ids, by column, and what to do."""
     X, found = X[:LOOKED], {}
     for place, feature, share in _shares(X, encoder):
         name = feature.name
@@ -174,7 +174,7 @@ def _shares(X: Floats, encoder: AnyEncoder) -> Iterable[tuple[int, Any, float]]:
 
 
 def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> list[str]:
-    """Columns that a forest takes for categories, though they are numbers or dates.
+    """Hints about columns that a forest takes for categories, though they are numbers or dates.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> 
 
 
 def category_hint(column: Profile) -> str:
-    """That a column of categories looks like numbers or dates, and the way out."""
+    """The hint that a column of categories looks like numbers or dates, and what to do."""
     options = " ".join(option(key, entry) for key, entry in column.fix.items())
     return (
         f"column {column.name!r} is used as categories, but looks like {column.kind}s: read it "
@@ -206,7 +206,7 @@ def category_hint(column: Profile) -> str:
 
 
 def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str]:
-    """The way out where no point is near any validation point, or too many are."""
+    """What to do if no point is near any validation point, or if too many are."""
     if reached:
         return _wide_hints(radius, settings)
     if settings.radius == AUTO:
@@ -218,7 +218,7 @@ def reach_hints(radius: float, settings: Settings, *, reached: bool) -> list[str
 
 
 def _wide_hints(radius: float, settings: Settings) -> list[str]:
-    """The way out where a cosine radius is suggested that reaches rows at right angles."""
+    """What to do if the suggested cosine radius reaches rows at right angles."""
     felt = radius if settings.weighing == BOX else FELT * radius
     if settings.radius != AUTO or settings.metric != "cosine" or felt <= 1:
         return []
@@ -248,10 +248,10 @@ def _unlike_columns(X: Floats, places: list[int]) -> tuple[int, int] | None:
 
 
 def distance_shares(X: Floats, widths: Sequence[int]) -> list[float]:
-    """The share that each feature has of the squared distance of two rows, in the mean over pairs.
+    """The share of each feature in the squared distance of two rows, as a mean over pairs.
 
     Each pair counts once, however far apart it is, so a few wild rows change little. `widths` says
-    how many columns each feature has; further columns are no feature, and have their share.
+    how many columns each feature has. Further columns belong to no feature, but take their share.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """What is in a table, everything that is in the way, and one command line that solves it.
 
-A problem is what the run itself would refuse: every check is made, one after the other, with the
-fixes for what came before. So the command at the end is one that passes them all.
+A problem is something that the run itself would refuse. All checks are made, one after the other,
+each with the fixes for the problems before it. So the command at the end passes all of them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Inspection:
         )
 
     def guessed(self) -> str:
-        """What columns were taken for, in one line; empty where nothing was guessed."""
+        """What columns were taken for, in one line; empty if nothing was guessed."""
         said = [f"{role} {each.column} ({each.why})" for role, each in self.guesses.items()]
         return f"guessed: {', '.join(said)}" if said else ""
 
@@ -125,9 +125,9 @@ def _plural(kind: str, count: int) -> str:
 
 @contextlib.contextmanager
 def explained(settings: Settings, **files: object) -> Iterator[None]:
-    """Add to what is refused inside: all other problems, the columns, and the line that helps.
+    """Add to an error inside: all other problems, the columns, and the command that helps.
 
-    `files` are options of the command that are no settings, such as `out`.
+    `files` are options of the command that are not settings, such as `out`.
     """
     try:
         yield

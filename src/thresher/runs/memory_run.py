@@ -66,7 +66,7 @@ class MemoryRun:
         return found | ({} if self.settings.method == "tknn" else self._copy_columns())
 
     def _review_column(self) -> dict[str, Any]:
-        """The place of each row in the review list, where there are scores to go by."""
+        """The place of each row in the review list, if there are scores to sort it by."""
         if self.findings is None or self.findings.score is None:
             return {}
         places: list[int | None] = [None] * len(self.points)
@@ -82,7 +82,7 @@ class MemoryRun:
         return review_list(self.findings, self.copies.conflicts())
 
     def _copy_columns(self) -> dict[str, Any]:
-        """Who is a copy of whom, if anybody is."""
+        """Columns that say which rows are copies of which, if any are."""
         copies = self.copies
         if not (copies.copy_of >= 0).any():
             return {}
@@ -99,7 +99,7 @@ class MemoryRun:
         return Copies.of(points, near=self.settings.method == "forest")
 
     def hints(self) -> list[str]:
-        """What would have made for better values."""
+        """Hints on how to get better values."""
         reached = self.findings is None or bool(self.findings.near.any())
         found = run_hints(
             self.settings, self.encoder, self.data[0], self.points.labels, self.validation,
@@ -108,7 +108,7 @@ class MemoryRun:
         return found + category_hints(self.points, self.encoder, self.settings)
 
     def cautions(self) -> list[str]:
-        """Those hints that a reader of the report should know, too."""
+        """The hints that a reader of the report should see, too."""
         labels = self.points.labels, self.validation.labels
         found = []
         if not self.settings.numbers:
@@ -117,7 +117,7 @@ class MemoryRun:
         return [in_options(f"{hint[0].upper()}{hint[1:]}.") for hint in found]
 
     def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
-        """Write the page that shows it."""
+        """Write the page that shows the run."""
         from thresher.report import Details, Pictures, gather, write_report
 
         images, texts = None, None
@@ -144,7 +144,7 @@ class MemoryRun:
         write_report(path, evidence, force=force)
 
     def _feature_columns(self) -> dict[str, Any]:
-        """Columns that mean something one by one: numbers as floats, others as they are."""
+        """The columns that have a meaning of their own: numbers as floats, others as they are."""
         named = [name for name in self.points.names if name != self.points.text]
         arrays = Path(self.record["points"]["files"][0]).suffix in {".npy", ".npz"}
         if arrays or self.points.text is not None or len(named) > MOST_FEATURES:
@@ -169,7 +169,7 @@ def value_files(
     progress
         Show progress bars on standard error.
     check
-        Called with the points as soon as they are read, to raise where they will not do.
+        Called with the points as soon as they are read, to raise if they cannot be used.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def value_files(
 def encoded(
     settings: Settings, points: Columns, validation: Columns, *, progress: bool
 ) -> tuple[Encoder | TreeEncoder, Data]:
-    """How features become numbers, and both sides as the method wants them."""
+    """How features become numbers, and points and validation set as the method needs them."""
     if settings.method == "forest":
         trees = TreeEncoder.fit(points)
         public = (trees.transform(validation), validation.labels) if len(validation) else ()

@@ -1,4 +1,4 @@
-"""What to do after a run: the commands that act on it, and what to say where none does."""
+"""What to do after a run: the commands that act on it, and what to say if there are none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def clean_command(
     settings: Settings, record: Mapping[str, Any], source: Mapping[str, str],
     changes: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
-    """The command that cleans the table of a run; empty where that came from a stream.
+    """The command that cleans the table of a run; empty if the table came from a stream.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def rounded(value: float) -> str:
 
 
 def owner_lines(by_owner: Mapping[Any, float] | None) -> list[str]:
-    """What owners are worth, the most first; of many, those at both ends.
+    """What owners are worth, the largest value first; of many owners, those at both ends.
 
     Examples
     --------

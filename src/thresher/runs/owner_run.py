@@ -40,7 +40,7 @@ class OwnersValued:
     points: tuple[int, ...] | None = None
 
     def write(self, path: Path | None, *, force: bool = False) -> list[Path]:
-        """Write the table, as .csv to standard output without a path; the files written.
+        """Write the table, as .csv to standard output if `path` is None; the files written.
 
         A .parquet file is also one that `OwnerValuation.load` reads.
         """

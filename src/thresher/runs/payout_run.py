@@ -25,10 +25,10 @@ def pay_file(
     path: Path, *, pot: int, floor: int = 0, minimum: int = 0, cap: int | None = None,
     flooring: str = "owner", within: float | None = None,
 ) -> Payout:  # fmt: skip
-    """The payout by the values of a .parquet file; its record says which rule they are by.
+    """The payout by the values of a .parquet file, by the rule that its record says.
 
-    With `within`, rows of several owners that are this close are told, too: the points, which the
-    record names, are read again. The other arguments are those of `payout`.
+    With `within`, it also lists rows of different owners that are this close. For that, the points,
+    which the record names, are read again. The other arguments are those of `payout`.
     """
     about = _record(path)
     owners = about.get("format") == OwnerValuation.file_format
@@ -45,7 +45,7 @@ def pay_file(
 
 
 def _record(path: Path) -> Any:
-    """What the metadata of a file of values say."""
+    """The record in the metadata of a file of values."""
     with reading(path, "table of values") as file:
         if file.suffix.lower() != ".parquet":
             raise InputError(

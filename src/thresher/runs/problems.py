@@ -1,7 +1,7 @@
 """All problems of a table, each with the options that solve it.
 
-A problem is what the run itself would refuse: every check is made, one after the other, with the
-fixes for what came before.
+A problem is something that the run itself would refuse. All checks are made, one after the other,
+each with the fixes for the problems before it.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class ProblemSearch:
             self._check_validation(table, points)
 
     def command(self) -> str:
-        """The line that solves what was found."""
+        """The command that solves what was found."""
         return dataclasses.replace(self.settings, guess=()).command()
 
     def fix(self, **changes: Any) -> bool:
-        """Change settings; whether they go together with the others."""
+        """Change settings; return whether they go together with the others."""
         try:
             self.settings = dataclasses.replace(self.settings, **changes)
         except InputError:
@@ -88,7 +88,7 @@ class ProblemSearch:
 
     @contextlib.contextmanager
     def checking(self) -> Iterator[list[InputError]]:
-        """Note what is refused inside; the list has it afterwards."""
+        """Note the errors inside; the list has them afterwards."""
         caught: list[InputError] = []
         try:
             yield caught
@@ -97,7 +97,7 @@ class ProblemSearch:
             caught.append(refused)
 
     def _read(self) -> Table | None:
-        """The table; None where it cannot be read yet."""
+        """The table; None if it cannot be read yet."""
         file, how = self.settings.file, self.settings.reading()
         try:
             if self.settings.in_parts:
@@ -127,7 +127,7 @@ class ProblemSearch:
         self.fix(label=likely[-1] if likely else UNKNOWN)
 
     def _check_roles(self, table: Table) -> bool:
-        """Whether labels, ids and owners will do, and there is a name for each feature."""
+        """Whether labels, ids and owners can be used, and each feature has a name."""
         settings = self.settings
         if settings.id is not None:
             with self.checking() as wrong:
@@ -146,7 +146,7 @@ class ProblemSearch:
         return not wrong
 
     def _fix_labels(self, table: Table, wrong: InputError) -> None:
-        """What helps where labels are missing or no classes, or where a column has no name."""
+        """Fix labels that are missing or that are not classes, and columns without a name."""
         if isinstance(wrong, UndecidedError):
             self._fix_task(table)
         elif self.settings.label == UNKNOWN:
@@ -157,7 +157,7 @@ class ProblemSearch:
             self.leave_out("")
 
     def _fix_task(self, table: Table) -> None:
-        """Numbers that may be either are rather amounts; else classes."""
+        """Take numbers that may be amounts or classes for amounts if possible, else for classes."""
         before = self.settings
         for task in ("regression", "classification"):
             with contextlib.suppress(InputError):
@@ -189,7 +189,7 @@ class ProblemSearch:
     def _read_as(self, column: Profile, before: Settings) -> None:
         """Read a column by the options that it needs.
 
-        Where another column needs them otherwise, it is looked at again, or left out.
+        If another column needs other options, this one is looked at again, or left out.
         """
         now = self.settings
         self.fix(**_reading_changes(now, column))  # or not: marks that do not go together
@@ -238,7 +238,7 @@ def _only(columns: Columns, name: str) -> Columns:
 
 
 def _reading_changes(settings: Settings, column: Profile) -> dict[str, Any]:
-    """The options by which a column is read; none where another column needs them otherwise."""
+    """The options by which a column is read; none if another column needs other ones."""
     changes: dict[str, Any] = {}
     for key, entry in column.fix.items():
         now, usual = getattr(settings, key), Settings.__dataclass_fields__[key].default
@@ -267,7 +267,7 @@ def _reading_fix(settings: Settings) -> dict[str, Any]:
 
 
 def _likely_encoding(path: Path) -> str:
-    """What text is in that is not UTF-8; empty where it is."""
+    """The likely encoding of text that is not UTF-8; empty if it is UTF-8."""
     with open_bytes(path) as file:
         some = file.read(BYTES)
     if some.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

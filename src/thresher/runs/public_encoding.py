@@ -30,7 +30,7 @@ class PublicEncoding:
         return self.encoder.describe()
 
     def private(self, source: Path, table: Any) -> Floats:
-        """Private rows as numbers, each for itself."""
+        """Private rows as numbers; no row depends on another one."""
         if not hasattr(table, "column_names"):
             wanted = f"{option('standardize')}, {option('fill')} and {option('categorical')}"
             raise InputError(f"{wanted} need a table with named columns, got {source}")
@@ -39,7 +39,7 @@ class PublicEncoding:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is to be done to the columns."""
+    """How columns are to be prepared."""
 
     standardize: bool
     fill: str | None
@@ -49,7 +49,7 @@ class Preparation:
     def of(
         cls, standardize: str | None, fill: str | None, categorical: Sequence[str]
     ) -> Preparation | None:
-        """None if nothing is."""
+        """The preparation that these options ask for; None if they ask for nothing."""
         if standardize is not None:
             check_choice(option("standardize"), standardize, ("validation",))
         if standardize is None and fill is None and not categorical:
@@ -86,9 +86,9 @@ def read_bounds(text: str | None) -> tuple[float, float] | None:
 
 
 def read_radius(radius: str, X_val: Any, y_val: Any, **about: Any) -> float:
-    """A number as it was typed, or with "auto" what `suggest_radius` says: no point is asked.
+    """A number as it was typed, or with "auto" what `suggest_radius` says, which uses no point.
 
-    `about` are other arguments of it.
+    `about` has its other arguments.
 
     Examples
     --------

@@ -23,8 +23,8 @@ Blocks = Callable[[], Iterator[list[Any]]]
 def rank_values(values: Floats, folder: Path, *, room: int = 1 << 28) -> tuple[Integers, Integers]:
     """The rank of each value (1 is the lowest, equal ones by position), and how many are lower.
 
-    Arrays as long as the values lie in `folder`, those that are returned among them; `room` are the
-    bytes of memory that may be used.
+    Arrays as long as the values are kept in `folder`, and so are those that are returned. `room` is
+    how many bytes of memory may be used.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _print(entry: object) -> int:
 
 
 def _shared(rank: Integers, below: Integers) -> Integers:
-    """Places in the order that several numbers share, some of them."""
+    """Some of the places in the order that several numbers share."""
     found = np.empty(0, np.int64)
     for lo in range(0, len(rank), CHUNK):
         some = slice(lo, lo + CHUNK)

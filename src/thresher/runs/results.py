@@ -1,4 +1,4 @@
-"""The table of results as a file that tells how it was made."""
+"""The table of results as a file that records how it was made."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TEXT = {".csv": ",", ".tsv": "\t"}
 
 
 def check_results(path: Path, inputs: Iterable[Path], *, force: bool = False) -> None:
-    """Raise unless results can be written there, before they are computed."""
+    """Raise unless results can be written to `path`, before they are computed."""
     if path.suffix.lower() not in SUFFIXES:
         *most, last = SUFFIXES
         raise InputError(f"{option('out')} must be a {', '.join(most)} or {last} file, got {path}")
@@ -52,7 +52,7 @@ def check_results(path: Path, inputs: Iterable[Path], *, force: bool = False) ->
 def check_columns(points: Columns, path: Path | None, *, json: bool = False) -> None:
     """Raise unless labels, ids and owners can be saved, before anything is computed.
 
-    Without a path they are to be printed, as .csv or as JSON.
+    If `path` is None, they will be printed, as .csv or as JSON.
     """
     for what, entries in (("owner", points.owners), ("id", points.ids)):
         if entries is not None:
@@ -66,7 +66,7 @@ def check_columns(points: Columns, path: Path | None, *, json: bool = False) -> 
 
 
 def write_results(path: Path | None, run: MemoryRun, *, force: bool = False) -> list[Path]:
-    """Write the table, as .csv to standard output without a path; the files that were written.
+    """Write the table, as .csv to standard output if `path` is None; the files that were written.
 
     A .parquet file is also one that `Valuation.load` reads.
     """
@@ -76,14 +76,14 @@ def write_results(path: Path | None, run: MemoryRun, *, force: bool = False) -> 
 
 
 def about_cells(path: Path | None) -> dict[str, str]:
-    """What a record says about the cells of a file of text."""
+    """What a record says about how the cells of a text file are written."""
     return {"cells": RULE} if path is not None and path.suffix.lower() in TEXT else {}
 
 
 def write_columns(
     path: Path | None, columns: Mapping[str, Any], about: Mapping[str, Any], *, force: bool
 ) -> list[Path]:
-    """Write a table and what it is about, without a path to standard output; the files written."""
+    """Write a table and its record `about`, to standard output if `path` is None; files written."""
     table = arrow_table(columns)
     if path is not None:
         return write_tables(path, table.schema, [table], about, force=force)
@@ -98,7 +98,7 @@ def write_tables(
     path: Path, schema: pa.Schema, tables: Iterable[pa.Table], about: Mapping[str, Any], *,
     force: bool,
 ) -> list[Path]:  # fmt: skip
-    """As `write_columns`, for a table that comes part by part; a part is a group of rows.
+    """Write a table that comes part by part, as `write_columns` does; a part is a group of rows.
 
     Parquet and Arrow files hold the record in their metadata; text has no room for one, so it is a
     .json file beside it. Text is written so that no spreadsheet computes it.
@@ -130,13 +130,13 @@ def write_tables(
 
 
 def result_table(part: Part, columns: Mapping[str, Any]) -> pa.Table:
-    """What is known of a part, but for ranks."""
+    """The table of results of one part, without ranks."""
     roles = [role for role in ("id", "owner") if role in part.beside]
     return pa.table({**{role: _present(part, role) for role in roles}, **columns})
 
 
 def judged_columns(codes: NDArray[Any], judged: Judged, classes: list[Any]) -> dict[str, Any]:
-    """What is known of points with classes."""
+    """The columns of results of points with classes."""
     names = pa.array(classes)
     return {
         "label": names.take(pa.array(codes)),
@@ -150,7 +150,7 @@ def judged_columns(codes: NDArray[Any], judged: Judged, classes: list[Any]) -> d
 
 
 def target_columns(targets: Any, values: NDArray[np.float64]) -> dict[str, Any]:
-    """What is known of points with numbers: what others expect takes all rows together."""
+    """The columns of results of points with numbers; what others expect needs all rows together."""
     return {"label": pa.array(np.asarray(targets, np.float64)), "value": values}
 
 

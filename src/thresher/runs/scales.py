@@ -1,8 +1,8 @@
 """Whether rows are plainly on another scale than a validation set.
 
-Usually because the columns of the one were standardized and those of the other were not. Values of
-such rows are numbers without meaning, so this looks for gross differences only: rows of another
-place or another kind are ordinary, and so is a row that stands out in one column.
+Usually the columns of one of them were standardized and those of the other were not. Values of such
+rows mean nothing. This looks for gross differences only: rows from another place or of another kind
+are ordinary, and so is a row that stands out in one column.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def scale_mismatch(X: NDArray[np.generic], validation: Validation) -> str:
 
 
 def _usual_outside(values: Floats, outside: Floats) -> float:
-    """Of the values that lie outside, the one that does so by the median."""
+    """Of the values that lie outside, the one whose distance outside is the median."""
     beyond = np.flatnonzero(outside)
     middle = np.argsort(outside[beyond], kind="stable")[len(beyond) // 2]
     return float(values[beyond[middle]])
 
 
 def _outside(rows: Floats, public: Floats) -> Floats:
-    """By how many ranges of its column each number lies outside of that range."""
+    """How far each number lies outside of its column's range, in units of that range."""
     low, high = public.min(axis=0), public.max(axis=0)
     width = np.where(high > low, high - low, np.inf)  # of a constant column no scale is known
     return np.maximum(np.maximum(low - rows, rows - high), 0.0) / width

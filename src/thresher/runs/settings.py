@@ -50,29 +50,29 @@ CHOICES = {  # of options that take one of a few words
 
 @dataclass(frozen=True)
 class Settings:
-    """What is wanted, named as the options of the command.
+    """What the user wants, named as the options of the command.
 
     Parameters
     ----------
     file, label, features, ignore, id, owner, categorical, text, image, delimiter
         The points, and what their columns are for; see `thresher.tables.columns.choose_columns`.
     validation, validation_label
-        The validation set, and its own column or file of labels where that has another name.
+        The validation set, and its own column or file of labels if that has another name.
     encoding, na
         How text is read; see `thresher.tables.reader.read_table`.
     decimal, thousands, date
         How cells say numbers and dates; see `thresher.tables.cell_format.CellFormat`.
     task
-        What labels are, where they could be either: "classification" or "regression".
+        What labels are, if they could be either: "classification" or "regression".
     empty
-        For regression: the prediction where nobody is near; if not given, the mean of the
-        validation targets, or of all targets where there is no validation set.
+        For regression: the prediction if no point is near; if not given, the mean of the
+        validation targets, or of all targets if there is no validation set.
     unlabeled
-        "skip" where rows without a label get a suggested one and no value.
+        "skip" if rows without a label get a suggested one and no value.
     keep_na
         Labels such as NA and null are classes, and no hint says that they may be missing.
     holdout, seed
-        The share of each class to hold out where there is no validation set, and the seed of it.
+        The share of each class to hold out if there is no validation set, and the seed for it.
     fill, standardize, scaling, model
         How features become numbers; see `thresher.tables.encoder.Encoder`.
     method, trees, folds, semivalue, mean, k, utility, error, evaluations
@@ -90,7 +90,7 @@ class Settings:
         Those of label, id and owner that may be guessed from the table; see
         `thresher.runs.guessed`. It is in no record: what was guessed is.
     named
-        Options that somebody typed. They must fit the method even if they are what is usual.
+        Options that somebody typed. They must fit the method even if they are the default.
 
     Examples
     --------
@@ -200,8 +200,8 @@ class Settings:
     def weighing(self) -> str:
         """The kernel, once a method is chosen; see docs/kernels.md for the evidence.
 
-        Among distance methods a Gaussian at its suggested radius finds wrong labels best. With a
-        radius that was given it is the box, as in `tknn_shapley`.
+        Among distance methods, a Gaussian at its suggested radius finds wrong labels best. If the
+        radius was given, the kernel is the box, as in `tknn_shapley`.
         """
         if self.kernel != AUTO:
             return self.kernel
@@ -211,11 +211,11 @@ class Settings:
 
     @property
     def numbers(self) -> bool:
-        """Whether labels are numbers to predict, and no classes."""
+        """Whether labels are numbers to predict instead of classes."""
         return self.task == REGRESSION
 
     def _check_numbers(self) -> None:
-        """Refuse what is for classes."""
+        """Refuse options that are for classes."""
         wanted = option("task", REGRESSION)
         if self.method not in NUMBER_METHODS:
             listed = ", ".join(NUMBER_METHODS[1:-1])
@@ -247,7 +247,7 @@ class Settings:
             self._check_streaming(option("memory"))
 
     def _check_streaming(self, wanted: str) -> None:
-        """Refuse what needs the whole table."""
+        """Refuse options that need the whole table."""
         check_streaming_fill(self.fill)
         self._check_labeled(wanted)
         methods = ("forest", "tknn") if self.numbers else ("tknn",)
@@ -301,7 +301,7 @@ class Settings:
             )
 
     def _check_fitting(self) -> None:
-        """Refuse options that the method would pass over."""
+        """Refuse options that the method would ignore."""
         others = tuple(method for method in METHODS if method not in {AUTO, "forest"})
         wanted = {
             "trees": ("forest",),
@@ -359,13 +359,13 @@ class Settings:
         return {"delimiter": self.delimiter, "encoding": self.encoding, "na": self.na}
 
     def given(self) -> dict[str, Any]:
-        """Those that are not the default."""
+        """The settings that are not the default."""
         pairs = ((each, getattr(self, each.name)) for each in KEPT)
         return {each.name: entry for each, entry in pairs if entry != each.default}
 
     @property
     def asked(self) -> set[str]:
-        """Those that are not the default, or were typed all the same."""
+        """The settings that are not the default, and those that somebody typed."""
         return {*self.given(), *self.named}
 
     def record(self) -> dict[str, Any]:

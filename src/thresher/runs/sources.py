@@ -32,7 +32,7 @@ SHOWN = 5  # columns that are named
 
 @dataclass(frozen=True)
 class Sources:
-    """Both sides, and where they are from, for the record."""
+    """Points and validation set, and where they come from, for the record."""
 
     points: Columns
     validation: Columns  # without rows where the points judge each other
@@ -86,7 +86,7 @@ def point_columns(settings: Settings, table: Table) -> Columns:
 
 
 def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> None:
-    """Refuse rows that have no distance, by their numbers in the table."""
+    """Refuse rows that have no distance to others; the message has their numbers in the table."""
     squares = squared_lengths(X)
     huge = np.flatnonzero(~(squares <= MAX_MAGNITUDE**2))
     if len(huge):
@@ -104,7 +104,7 @@ def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> 
 
 
 def check_date_formats(*sides: Columns) -> None:
-    """Refuse the format of a column of dates that is text on neither side."""
+    """Refuse a format for a column of dates that is text in neither table."""
     for name, form in sides[0].cells.dates.items():
         kinds = [each.features.schema.field(name).type for each in sides]
         if form and all(map(pa.types.is_temporal, kinds)):
@@ -145,7 +145,7 @@ def validation_table(settings: Settings, table: Table) -> Table | None:
 
 
 def _split(settings: Settings, points: Columns) -> tuple[Columns, Columns, dict[str, Any]]:
-    """Rows to value and rows held out, or none where points judge each other; and the record."""
+    """Rows to value, rows held out (none if points judge each other), and the record of that."""
     if settings.method == "forest" and settings.holdout is None:
         return points, points.take([]), {"rows": 0}
     share = HELD_OUT if settings.holdout is None else settings.holdout
@@ -182,7 +182,7 @@ def like_points(settings: Settings, points: Columns, table: Table) -> Columns:
 
 
 def describe_files(table: Table, label: str, rows: int | None = None) -> dict[str, Any]:
-    """The files of a table and their digests, for the record; `rows` where the table has none."""
+    """The files of a table and their digests, for the record; `rows` if the table was not read."""
     names, rows = [str(path) for path in table.files], len(table) if rows is None else rows
     found = {"files": names, "digest": input_digest(table.files), "rows": rows}
     if table.kind == "npy":  # labels have a file of their own
@@ -191,7 +191,7 @@ def describe_files(table: Table, label: str, rows: int | None = None) -> dict[st
 
 
 def check_same_features(points: Columns, names: list[str], table: Table) -> None:
-    """Refuse a validation table that lacks features of the points; the way out is named."""
+    """Refuse a validation table that lacks features of the points, and say what to do."""
     lacking = [name for name in names if name not in table.data.column_names]
     if not lacking:
         return
@@ -216,7 +216,7 @@ def check_same_features(points: Columns, names: list[str], table: Table) -> None
 
 
 def role_of(points: Columns, name: str) -> str | None:
-    """What a column that only the points have may be, if no feature: an owner, or an id."""
+    """What a column that only the points have may be other than a feature: an owner or an id."""
     if points.owners is None and plain_name(name) in OWNER_NAMES:
         return "owner"
     seen = profile(name, points.features.column(name), points.cells)

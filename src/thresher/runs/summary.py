@@ -1,4 +1,4 @@
-"""What a run says when it is through, wherever its points were run."""
+"""What a run says at the end, whether in memory, in parts or on a cluster."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Summary:
 
 @dataclass
 class Highlights:
-    """What is told of rows that are in files only, as they are written."""
+    """What the summary says about rows, collected while they are written to files."""
 
     suggestions: Counter[str] = field(default_factory=Counter)
     worst: list[dict[str, Any]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Highlights:
         self._take(words, table.take(low).to_pylist(), sums)
 
     def merge(self, other: Highlights) -> None:
-        """Take in those of other rows."""
+        """Take in the highlights of other rows."""
         sums = None if other.by_owner is None else other.by_owner.items()
         self._take(other.suggestions, other.worst, sums)
 
@@ -115,7 +115,7 @@ def _worst(run: MemoryRun) -> list[dict[str, Any]]:
 
 
 def copies_told(run: MemoryRun) -> list[str]:
-    """How many rows are copies, and first of all where copies have different labels."""
+    """Lines that say where copies have different labels, and how many rows are copies."""
     copies, found = run.copies, []
     for kind, count, groups in (
         ("exact", copies.exact_rows, copies.conflicts()),

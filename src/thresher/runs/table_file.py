@@ -1,7 +1,7 @@
-"""One file of results, made in bounded memory by a run that can be broken off.
+"""One file of results, made in bounded memory by a run that can be interrupted.
 
-Pass by pass: fit the encoder where it needs all rows, count, value and judge. What the last pass
-finds is kept in pieces on disk. Ranks are made from these, and one file of all.
+The passes are: fit the encoder if it needs all rows, count, value and judge. What the last pass
+finds is kept in pieces on disk. In the end ranks are computed from these, and all become one file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def value_to_file(
 ) -> Summary:  # fmt: skip
     """Value the points of files that may exceed memory, and write the table of results.
 
-    A broken run goes on from its `checkpoint`; without one, pieces are in a folder beside `out`.
+    An interrupted run continues from its `checkpoint`. Without one, pieces are in a folder beside
+    `out`.
     """
     targets = [resolved(out), resolved(record_path(out))]
     if checkpoint is not None and resolved(Path(checkpoint)) in targets:
@@ -128,7 +129,7 @@ def _id_hints(name: str | None, repeats: Mapping[Any, list[int]]) -> list[str]:
 
 
 class TableFile:
-    """Pieces with what was found, in the order of their rows, as one file with ranks.
+    """Makes one file with ranks from the pieces of results, in the order of their rows.
 
     A chunk of a piece is a table as Arrow writes it to a stream. Ranking may use `room` bytes, and
     keeps its files in `folder`.
@@ -153,7 +154,7 @@ class TableFile:
     def write(
         self, out: Path, valuation: Valuation, record: Mapping[str, Any], *, force: bool
     ) -> list[Path]:
-        """Write all of it, and note on the way what is worth saying."""
+        """Write the file, and collect what is worth saying on the way."""
         values = (self.values[lo : lo + ROWS].tobytes() for lo in range(0, self.rows, ROWS))
         about = sealed_stream(
             valuation.about({**record, **about_cells(out)}), chain(values, self._owner_bytes())

@@ -1,7 +1,7 @@
 """A folder of results that the workers of a Dask cluster write.
 
-Each file of points is a partition, so all workers must see the files and the folder. What only all
-rows together tell, ranks and percentiles, is left out.
+Each file of points is a partition, so all workers must see the files and the folder. Ranks and
+percentiles need all rows together, so they are left out.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def value_to_folder(
 
 @contextlib.contextmanager
 def cluster(scheduler: str | None) -> Iterator[Any]:
-    """A client of the scheduler at this address; without one, of a cluster of this machine."""
+    """A client of the scheduler at this address; if None, of a cluster on this machine."""
     require("distributed", purpose=option("engine", "dask"), extra="dask")
     if scheduler == "":
         raise InputError(f"{option('scheduler')} is empty: give an address such as tcp://host:8786")
@@ -93,7 +93,7 @@ def cluster(scheduler: str | None) -> Iterator[Any]:
 
 
 def file_partitions(source: FileParts) -> list[Partition]:
-    """A partition for each file, read by whoever works on it."""
+    """A partition for each file; the worker that needs it reads it."""
     import dask
 
     read = dask.delayed(read_file, pure=True, nout=3)
@@ -119,7 +119,7 @@ def read_file(source: FileParts) -> tuple[Any, Any, Any]:
 def _write_all(
     run: DaskRun, priced: Priced, names: list[str], record: Mapping[str, Any]
 ) -> Highlights:
-    """The second pass: what each partition is worth to block after block, then its file."""
+    """The second pass: value each partition, block of prices by block, and write its file."""
     import dask
 
     write = dask.delayed(write_partition, pure=False)
@@ -145,7 +145,7 @@ def _write_all(
 
 @dataclass(frozen=True)
 class Terms:
-    """What a worker needs to judge and to write, besides what rows are worth."""
+    """What a worker needs to judge and to write rows, besides their values."""
 
     meaning: Meaning
     divisor: float
@@ -157,7 +157,7 @@ class Terms:
 def add_worth(
     prices: PriceList, points: Points, before: Worth | None, _last: bool  # noqa: FBT001
 ) -> Worth:  # fmt: skip
-    """What the points of a partition are worth to one block more."""
+    """Add what the points of a partition are worth to one more block of prices."""
     return Worth.of(prices, points, before)
 
 
@@ -165,7 +165,7 @@ def write_partition(
     X: Any, y: Any, beside: Mapping[str, Any], worth: Any, terms: Terms,
     where: tuple[str, int, str],
 ) -> Highlights:  # fmt: skip
-    """Judge the rows of one file and write what was found, whole; of no rows, nothing.
+    """Judge the rows of one file and write what was found; without rows, write nothing.
 
     `worth` is what they are worth to all blocks, or their values where labels are numbers.
     `where` is the name of the file, the number of its first row, and the name of what is written.

@@ -24,7 +24,7 @@ NEIGHBORS = 10  # that vote, where rows have distances
 
 
 def missing_labels(settings: Settings, table: Table, label: str) -> Flags:
-    """Which rows have no label, where these are to be skipped; else none."""
+    """Which rows have no label, if such rows are to be skipped; otherwise none."""
     found = np.zeros(len(table), np.bool_)
     if settings.unlabeled is not None and label in table.data.column_names:
         found[:] = [is_missing(entry) for entry in entries_of(table, label, "label")]
@@ -49,7 +49,7 @@ def check_labeled(settings: Settings, table: Table) -> None:
 
 
 def _total(table: Table, row: int) -> str:
-    """What to do about the last row where it adds up the others, as spreadsheets have it."""
+    """What to do about a last row that seems to add up the others, as in spreadsheets."""
     cells = table.data.slice(row, 1).to_pylist()[0].values()
     words = [cell for cell in cells if isinstance(cell, str) and spelled(cell).strip(":") in TOTALS]
     if row < len(table) - 1 or not words:
@@ -64,7 +64,7 @@ def with_labels(settings: Settings, table: Table, label: str) -> Table:
 
 
 def unlabeled_columns(points: Columns, settings: Settings, table: Table) -> Columns | None:
-    """The rows without a label, with the features of the points; None without any."""
+    """The rows without a label, with the features of the points; None if there are none."""
     blank = missing_labels(settings, table, settings.label)
     if not blank.any():
         return None
@@ -79,7 +79,7 @@ def unlabeled_columns(points: Columns, settings: Settings, table: Table) -> Colu
 def suggest_labels(
     settings: Settings, columns: Columns, X: Array, data: Data, forest: Any = None
 ) -> dict[str, Any]:
-    """The rows with a suggested label each, and the share of the votes that it has.
+    """A suggested label for each row, and its share of the votes.
 
     A `forest` is the one that values the points: the label shares in a row's leaves, over all
     trees, since none of them was grown from it.

@@ -47,10 +47,10 @@ BLOCK_BYTES = 4 << 20  # of validation rows that go to workers at a time
 class BallSide(ClassSide):
     """A validation set and a radius, or a kernel; each validation point is a cell.
 
-    It counts the near points with its label and those with another one. Prices have the shape
-    (3, 2, M): for a member that carries the validation point's label, a member that lacks it, a
-    newcomer; each under that label and under another one. With a kernel there are as many numbers
-    for each ring: prices have the shape (3, 2, rings, M).
+    A cell counts the near points with its label and those with another one. Prices have the shape
+    (3, 2, M): for a member that carries the validation point's label, a member that lacks it, and a
+    newcomer; each under that label and under another one. With a kernel, each ring has its own
+    prices: their shape is (3, 2, rings, M).
     """
 
     validation: Validation
@@ -62,7 +62,7 @@ class BallSide(ClassSide):
 
     @property
     def kind(self) -> str:
-        """What files call it."""
+        """Its name in files."""
         return BALL if self.kernel is None else RINGS
 
     @property
@@ -83,22 +83,22 @@ class BallSide(ClassSide):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Two numbers for each validation point, and each ring."""
+        """The shape of counts: two numbers for each ring of each validation point."""
         return self.counting().entries, len(self)
 
     @property
     def edges(self) -> tuple[float, ...]:
-        """The outer edges of the rings, if there are some."""
+        """The outer edges of the rings; empty without a kernel."""
         return () if self.kernel is None else self.kernel.edges
 
     @property
     def rings(self) -> int:  # type: ignore[override]
-        """In how many rings a cell counts its points."""
+        """The number of rings in which a cell counts its points."""
         return max(1, len(self.edges))
 
     @property
     def price_shape(self) -> tuple[int, ...]:
-        """Of one kind of prices: one for each validation point, and ring."""
+        """The shape of one kind of prices: one for each ring of each validation point."""
         return (*((len(self.edges),) if self.edges else ()), len(self))
 
     def __str__(self) -> str:
@@ -120,15 +120,15 @@ class BallSide(ClassSide):
         )
 
     def plain_row(self, X: Any) -> NDArray[np.float64] | None:
-        """The only row of a plain array, in float64; None where X is not that."""
+        """The row of a plain array that has one, in float64; None for any other X."""
         return None if self.validation.rows is None else plain_row(X, self.width)
 
     def stored_points(self, rows: NDArray[Any], codes: Codes) -> Points:
-        """Points of which a store has kept the features."""
+        """Points whose features a store has kept."""
         return Points(measure("X", rows, cosine=self.validation.metric == "cosine"), codes)
 
     def prints(self, rows: Any, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """A fingerprint of each row, and of its integer of `salt`."""
+        """A fingerprint of each row and of its integer in `salt`."""
         return point_prints(rows, salt)
 
     def twins(self, points: Points) -> NDArray[np.bool_]:
@@ -138,7 +138,7 @@ class BallSide(ClassSide):
         return np.zeros(len(self), np.bool_)
 
     def warn_of_reach(self, *, stacklevel: int) -> None:
-        """Warn that nobody is near."""
+        """Warn that no point is near."""
         whom = "another" if self.validation.mutual else "any validation point"
         warnings.warn(
             either(
@@ -153,7 +153,7 @@ class BallSide(ClassSide):
         )
 
     def mover(self) -> Panels | None:
-        """What counts single rows; None where distances are precomputed."""
+        """What counts single rows; None if distances are precomputed."""
         if self.validation.rows is None:
             return None
         return Panels.of(self.validation, self.edges or (self.radius,))
@@ -163,16 +163,16 @@ class BallSide(ClassSide):
         return Ball.around(self.validation, self.radius, neighbors, self.edges)
 
     def counting(self, semivalue: Semivalue = "shapley") -> ClassGame:
-        """A point is one more with the label of a validation point, or with another one."""
+        """What a point adds: one more with the label of a validation point, or with another one."""
         return ClassGame.of(self.validation, semivalue, self.kernel)
 
     @property
     def owner_tables(self) -> int:
-        """Those that agree, and all."""
+        """Two tables: of points with the validation point's label, and of all."""
         return 2
 
     def owner_counting(self, owners: int) -> Any:
-        """A point is one more of its owner, and of those that agree with a validation point."""
+        """What a point adds: one more of its owner, and one of those that agree, if it does."""
         weights = () if self.kernel is None else self.kernel.weights
         return OwnerAgreement(self.codes, len(self.classes) + 1, owners, weights)
 
@@ -186,11 +186,11 @@ class BallSide(ClassSide):
         return [slice(*piece) for piece in cut(0, len(self), LANES)]
 
     def utility(self, counts: NDArray[Any]) -> float:
-        """The utility of all counted points."""
+        """The utility of all points that were counted."""
         return self.counting().utility(counts)
 
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
-        """The prices that follow from counts; estimated ones may be fractions."""
+        """The prices that follow from counts; estimated counts may be fractions."""
         if self.kernel is not None:
             return self.counting(semivalue).all_prices(np.asarray(counts))
         same, other = counts
@@ -199,13 +199,13 @@ class BallSide(ClassSide):
         return np.array([price(*rest, len(self.classes), semivalue) for rest in rests])
 
     def check_prices(self, table: Any) -> NDArray[np.float64]:
-        """A table of prices."""
+        """`table`, if it can be a table of prices."""
         return check_table(table, (3, 2, *self.price_shape))
 
     def payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
     ) -> tuple[ClassGame, NDArray[Any]]:
-        """The game that pays points by a table of prices, and what it pays by."""
+        """The game that pays points by a table of prices, and the prices that it uses."""
         if label is not None:
             about = self.codes, len(self.classes), semivalue, self.counting().weights
             game = RelabelGame(*about, label=label)
@@ -216,13 +216,13 @@ class BallSide(ClassSide):
     def label_payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who
     ) -> tuple[LabelGame, NDArray[Any]]:
-        """As `payment`, for every label at once."""
+        """What `payment` returns, for every label at once."""
         del semivalue  # is in the prices
         both = [CARRIES, LACKS] if who == "members" else [NEWCOMER, NEWCOMER]
         return LabelGame(self.codes, len(self.classes)), table[both]
 
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
-        """What a valuation says about itself."""
+        """What the record of a valuation says about the side."""
         return {
             **self._near_record(),
             "semivalue": semivalue,
@@ -241,7 +241,7 @@ class BallSide(ClassSide):
     def with_classes(
         self, classes: Classes, labels: Sequence[Hashable], *, strangers: bool = False
     ) -> Self:
-        """The same side with other classes; a stranger is one more with another label."""
+        """The same side with other classes; a stranger counts as a point with another label."""
         del strangers
         codes = classes.encode("y_val", list(labels))
         validation = dataclasses.replace(self.validation, classes=classes, codes=codes)
@@ -250,7 +250,7 @@ class BallSide(ClassSide):
     def settled(
         self, counts: NDArray[Any], before: Self, meaning: Mapping[Hashable, Hashable]
     ) -> NDArray[Any] | None:
-        """The counts, if labels that agree now did so when they were counted, and no others did."""
+        """The counts, if the labels that agree now are exactly those that agreed when counted."""
         was = before.classes.known_codes(list(meaning))
         now = self.classes.known_codes(list(meaning.values()))
         pairs = set(zip(before.codes.tolist(), self.codes.tolist(), strict=True))
@@ -265,7 +265,7 @@ class BallSide(ClassSide):
         return counts if same else None
 
     def identity(self) -> dict[str, Any]:
-        """What tells it from others."""
+        """What tells this side from others."""
         return {
             **self._near_record(),
             "validation": self.validation.digest(),
@@ -276,7 +276,7 @@ class BallSide(ClassSide):
         return {"radius": self.radius, **kernel, "metric": self.validation.metric}
 
     def describe(self) -> dict[str, Any]:
-        """What a file says of it, besides its rows and labels."""
+        """What a file says about it, besides its rows and labels."""
         return {
             **self._near_record(),
             "columns": self.validation.columns,
@@ -284,12 +284,12 @@ class BallSide(ClassSide):
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Rows, where there are any, and labels."""
+        """Rows, if there are any, and labels."""
         rows = self.validation.rows
         return {"labels": self.codes} | ({} if rows is None else {"features": rows.array})
 
     def ranges(self) -> list[slice]:
-        """Ranges of validation points, of whole groups of 64 but for the last."""
+        """Ranges of validation points; all but the last consist of whole groups of 64."""
         size = max(1, BLOCK_BYTES // (8 * self.width * LANES)) * LANES
         count = len(self)
         return [slice(start, min(count, start + size)) for start in range(0, count, size)]
@@ -303,12 +303,12 @@ class BallSide(ClassSide):
         return dataclasses.replace(self, validation=validation)
 
     def footprint(self) -> Footprint:
-        """Rows that are searched by a tree, or not."""
+        """What rows take in memory; a tree may search them."""
         return Footprint(self.width, standing=RING_BYTES if self.edges else 0, tree=True)
 
 
 def only_ball(side: object) -> BallSide:
-    """A side that has a validation set and a radius."""
+    """`side`, if it has a validation set and a radius."""
     if isinstance(side, BallSide):
         return side
     raise InputError(f"this needs a validation set and a radius, but the judges are {side}")

@@ -1,6 +1,6 @@
-"""The forest: near is whatever is in the same leaf of a tree, and a leaf's judges set its prices.
+"""The forest: near means in the same leaf of a tree, and a leaf's judges set its prices.
 
-Judges are the points of a validation set, in all trees. Without one the points judge each other,
+Judges are the points of a validation set, in all trees. Without one, the points judge each other,
 each in the trees that did not see it.
 """
 
@@ -80,7 +80,7 @@ class ForestSide(ClassSide):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """A number for each class and leaf."""
+        """The shape of counts: a number for each class and leaf."""
         return len(self.classes) + self.strangers, int(self.forest.starts[-1])
 
     @property
@@ -90,7 +90,7 @@ class ForestSide(ClassSide):
 
     @property
     def validation(self) -> Validation:
-        """The validation set as numbers, which trees see in single precision."""
+        """The validation set as numbers; trees see them in single precision."""
         assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
         features = np.zeros((0, self.width)) if self.features is None else self.features
         array = features.astype(np.float64)
@@ -120,25 +120,25 @@ class ForestSide(ClassSide):
         return ForestPoints(rows, self.classes.encode(holder, found, first=first))
 
     def plain_row(self, X: Any) -> Floats | None:
-        """The only row of a plain array, as trees see it; None where X is not that."""
+        """The row of a plain array that has one, as trees see it; None for any other X."""
         assert self.forest.columns is not None  # noqa: S101 - grow_forest knows them
         row = None if self.forest.columns.texts else plain_row(X, self.width)
         return None if row is None else as_floats(row).astype(np.float64)
 
     def stored_points(self, rows: Array, codes: Codes) -> ForestPoints:
-        """Points of which a store has kept the features."""
+        """Points whose features a store has kept."""
         return ForestPoints(self.forest.rows(rows.astype(np.float32)), codes)
 
     def prints(self, rows: ForestRows, salt: Integers) -> LongWords:
-        """A fingerprint of each row, and of its integer of `salt`."""
+        """A fingerprint of each row and of its integer in `salt`."""
         return row_prints(rows.array, salt)
 
     def twins(self, points: ForestPoints) -> Flags:  # noqa: ARG002
-        """Nobody looks for twins: where points judge, all of them are."""
+        """No twins are looked for: if points judge each other, all of them are twins."""
         return np.zeros(len(self), np.bool_)
 
     def warn_of_reach(self, *, stacklevel: int) -> None:
-        """Every point is in some leaf."""
+        """Nothing to warn of: every point is in some leaf."""
 
     def mover(self) -> LeafMover:
         """What counts single rows."""
@@ -150,7 +150,7 @@ class ForestSide(ClassSide):
         return Leaves(self.forest.starts)
 
     def counting(self) -> ClassCounts:
-        """A point is one more of its class."""
+        """What a point adds: one more of its class."""
         return ClassCounts(self.shape[0])
 
     @property
@@ -159,11 +159,11 @@ class ForestSide(ClassSide):
         return 1
 
     def owner_counting(self, owners: int) -> Any:
-        """A point is one more of its owner and class."""
+        """What a point adds: one more of its owner and class."""
         return ClassCounts(owners * (len(self.classes) + 1))
 
     def owner_games(self, sums: Array, columns: slice, owners: int) -> Iterable[OwnerGames]:
-        """One game for each leaf of a tree, or several where points judge each other."""
+        """One game for each leaf of a tree, or several if points judge each other."""
         counts = sums.reshape(owners, len(self.classes) + 1, -1)[:, :-1].astype(np.int64)
         if self.holds_points:
             return mutual_leaf_games(counts, 1 / self.forest.trees_each)
@@ -174,13 +174,13 @@ class ForestSide(ClassSide):
         return self._trees()
 
     def utility(self, counts: Array) -> float:
-        """The utility of all counted points."""
+        """The utility of all points that were counted."""
         vote = self._vote(ForestVote, counts, "shapley")
         trees = self._trees()
         return float(sum(vote.utility(counts[:, each].astype(np.int64), each) for each in trees))
 
     def prices(self, counts: Array, semivalue: Semivalue) -> Array:
-        """The class counts of leaves that have judges; those of others are nobody's business."""
+        """The class counts of leaves that have judges; those of other leaves are set to zero."""
         del semivalue
         table = np.array(counts[: len(self.classes)], np.int32)
         if self.holds_points:
@@ -190,7 +190,7 @@ class ForestSide(ClassSide):
         return table
 
     def check_prices(self, table: Any) -> Array:
-        """A table of class counts."""
+        """`table`, if it can be a table of class counts."""
         found, shape = np.array(table), (len(self.classes), self.shape[1])
         if found.shape != shape or found.dtype.kind not in "iu" or (found < 0).any():
             raise InputError(f"table must hold {shape[0]} x {shape[1]} class counts")
@@ -199,7 +199,7 @@ class ForestSide(ClassSide):
     def payment(
         self, table: Array, semivalue: Semivalue, who: Who, label: int | None = None
     ) -> tuple[ForestVote, Array]:
-        """The game that pays points by class counts, and those."""
+        """The game that pays points by class counts, and these counts."""
         if who == "members" and label is None:
             return self._vote(MemberVote, table, semivalue), table
         more = {"member": who == "members", "label": label}
@@ -213,7 +213,7 @@ class ForestSide(ClassSide):
         return np.concatenate(each, axis=1)
 
     def label_payment(self, table: Array, semivalue: Semivalue, who: Who) -> tuple[Any, Array]:
-        """As `payment`, for every label at once."""
+        """What `payment` returns, for every label at once."""
         return self._vote(LabelVote, table, semivalue, member=who == "members"), table
 
     def _vote(self, kind: Any, counts: Array, semivalue: Semivalue, **more: Any) -> Any:
@@ -237,7 +237,7 @@ class ForestSide(ClassSide):
         return [slice(lo, hi) for lo, hi in pairwise(ends)]
 
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
-        """What a valuation says about itself."""
+        """What the record of a valuation says about the side."""
         forest = self.forest
         about = {"folds": forest.folds, "seed": forest.seed} if forest.folds else {"folds": None}
         return {
@@ -267,7 +267,7 @@ class ForestSide(ClassSide):
     def settled(
         self, counts: Array, before: Self, meaning: Mapping[Hashable, Hashable]
     ) -> Array | None:
-        """Rows of counts as this side has its classes; None where strangers are of several."""
+        """Counts by the classes of this side; None if strangers turn out to differ in class."""
         was = before.classes.known_codes(list(meaning)).tolist()
         now = self.classes.known_codes(list(meaning.values())).tolist()
         moved: dict[int, int] = {}
@@ -282,7 +282,7 @@ class ForestSide(ClassSide):
         return found
 
     def identity(self) -> dict[str, Any]:
-        """What tells it from others."""
+        """What tells this side from others."""
         labels = [self.classes.labels[code] for code in self.codes.tolist()]
         return {
             "forest": self.forest.digest(),
@@ -290,7 +290,7 @@ class ForestSide(ClassSide):
         }
 
     def describe(self) -> dict[str, Any]:
-        """What a file says of it, besides its arrays."""
+        """What a file says about it, besides its arrays."""
         return {
             "forest": self.forest.describe(),
             "judges": POINTS if self.holds_points else VALIDATION,
@@ -338,7 +338,7 @@ def validation_digest(features: Features | None, labels: list[Hashable]) -> str 
 
 
 def check_leaves_alone(radius: Any, metric: Any, kernel: Any) -> None:
-    """Refuse what says what near means, where leaves do."""
+    """Refuse arguments that say what near means: leaves say that already."""
     if (radius, metric, kernel) != (0.5, "cosine", BOX):
         raise InputError(
             f"{option('radius')}, {option('metric')} and {option('kernel')} cannot be used with "
@@ -347,7 +347,7 @@ def check_leaves_alone(radius: Any, metric: Any, kernel: Any) -> None:
 
 
 def check_forest(forest: Any) -> Forest:
-    """`forest`, if it is the structure of one."""
+    """`forest`, if it is a `Forest`."""
     if isinstance(forest, Forest):
         return forest
     raise InputError(
@@ -356,7 +356,7 @@ def check_forest(forest: Any) -> Forest:
 
 
 def forest_side(forest: Any, X_val: Any, y_val: Any, classes: Any) -> ForestSide:
-    """The side of a forest and a validation set; without one the points judge each other."""
+    """The side of a forest and a validation set; without a set, the points judge each other."""
     forest = check_forest(forest)
     check_both(X_val, y_val)
     features, labels = None, check_labels("y_val", [])

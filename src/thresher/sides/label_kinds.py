@@ -1,4 +1,4 @@
-"""What sides have in common where labels are classes, and where they are numbers to predict."""
+"""What sides have in common if labels are classes, and if they are numbers to predict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMBERS, NEWCOMERS, CHANGES = 0, 1, 2  # who is priced; how the value of a membe
 
 
 def check_table(table: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """A table of prices of this shape."""
+    """`table`, if it can be a table of prices of this shape."""
     found = np.array(table, np.float64)
     if found.shape != shape or not np.isfinite(found).all():
         raise InputError(f"table must hold {' x '.join(map(str, shape))} prices")
@@ -40,20 +40,20 @@ class ClassSide:
         return len(self.codes)
 
     def task_record(self: Any) -> dict[str, Any]:
-        """What results say of labels."""
+        """What results say about labels."""
         return {"classes": list(self.classes.labels)}
 
     def owner_codes(self: Any, owners: Codes, codes: Codes) -> NDArray[Any]:
-        """Codes that say whose a point is, and of which class."""
+        """Codes that say which owner and which class a point has."""
         return owned_codes(owners, codes, len(self.classes) + 1)
 
     @property
     def owner_numbers(self: Any) -> int:
-        """Counts by class, twice, and sums; for each ring."""
+        """How many numbers a cell takes for an owner: two counts per class, and sums, per ring."""
         return int((2 * (len(self.classes) + 1) + 4) * self.rings)
 
     def with_counts(self, counts: NDArray[Any]) -> Self:
-        """The same, whatever was counted."""
+        """The same side, whatever was counted."""
         del counts
         return self
 
@@ -81,7 +81,7 @@ class NumberSide:
 
     @property
     def empty_steps(self: Any) -> int:
-        """The prediction where nobody is near, on the grid."""
+        """The prediction for a row that no point is near, on the grid."""
         return int(self.grid.steps(np.array([self.empty]))[0])
 
     @property
@@ -90,7 +90,7 @@ class NumberSide:
         return self.codes.astype(np.int64)
 
     def task_record(self: Any) -> dict[str, Any]:
-        """What files and results say of targets."""
+        """What files and results say about targets."""
         return {
             "task": "regression",
             "empty": self.empty,
@@ -99,26 +99,26 @@ class NumberSide:
         }
 
     def describe(self) -> dict[str, Any]:
-        """What a file says of it, besides its arrays."""
+        """What a file says about it, besides its arrays."""
         about: dict[str, Any] = super().describe()  # type: ignore[misc]
         return {**about, **self.task_record()}
 
     def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
-        """Codes that say whose a point is, and its target."""
+        """Codes that say which owner and which target a point has."""
         return target_codes(owners, codes)
 
     @property
     def owner_tables(self) -> int:
-        """One for each sum."""
+        """How many tables there are: one for each sum."""
         return ENTRIES
 
     @property
     def owner_numbers(self: Any) -> int:
-        """Four sums, and what is made of them; for each ring."""
+        """How many numbers a cell takes for an owner: four sums and what follows, for each ring."""
         return int(3 * ENTRIES * self.rings)
 
     def owner_counting(self: Any, owners: int) -> OwnerTargets:
-        """A point is one more of its owner, with its target."""
+        """What a point adds: one more of its owner, with its target."""
         return OwnerTargets(owners, self.rings)
 
     def mover(self) -> Any:
@@ -129,18 +129,18 @@ class NumberSide:
         del X
 
     def label_payment(self, *_: Any) -> NoReturn:
-        """There are no classes."""
+        """Refused: there are no classes."""
         raise InputError(
             "label_values is for classes: use best_targets, which gives the best target of each "
             "point, or values(..., label=) with another target"
         )
 
     def settled(self, counts: NDArray[Any], *_: Any) -> NDArray[Any]:
-        """The counts: targets mean what they are."""
+        """The counts as they are: targets mean what they say."""
         return counts
 
     def price_cells(self) -> list[slice]:
-        """The cells, as they are priced."""
+        """The cells, in the ranges in which they are priced."""
         return [slice(None)]
 
     def prices(self: Any, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[np.float64]:
@@ -150,7 +150,7 @@ class NumberSide:
         return np.concatenate(each, axis=-1) * self.unit
 
     def utility(self: Any, counts: NDArray[Any]) -> float:
-        """The utility of all counted points."""
+        """The utility of all points that were counted."""
         game = self.counting()
         found = sum(game.utility(counts[:, cells], cells) for cells in self.price_cells())
         return float(found * self.unit)
@@ -164,13 +164,13 @@ class NumberSide:
         return float(-float(errors) * self.unit)
 
     def check_prices(self: Any, table: Any) -> NDArray[np.float64]:
-        """A table of prices."""
+        """`table`, if it can be a table of prices."""
         return check_table(table, (3, 3, *self.price_shape))
 
     def payment(
         self: Any, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
     ) -> tuple[Any, NDArray[Any]]:
-        """The game that pays points by a table of prices, and what it pays by."""
+        """The game that pays points by a table of prices, and the prices that it uses."""
         if label is not None:
             game = Retargeted(self.targets, self.empty_steps, target=label)
             return game, np.concatenate([table[MEMBERS], table[CHANGES]])
@@ -184,7 +184,7 @@ class NumberSide:
     def best(self: Any, paid: Floats, codes: Codes, who: Who) -> tuple[Floats, Floats]:
         """The targets with the largest values within the bounds, and these values.
 
-        `paid` is what `payment` pays, for members with `label`. NaN where nobody pays.
+        `paid` is what `payment` pays, for members with `label`. NaN if no cell pays.
         """
         base, slope, bend = paid[:3]
         now = codes.astype(np.float64)

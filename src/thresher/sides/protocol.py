@@ -1,9 +1,9 @@
-"""What counts, price lists, passes and live stores know of the public side of a valuation.
+"""What counts, price lists, passes and live stores know about the public side of a valuation.
 
 The public side is all that is fixed before the first point is counted: who judges the points, what
-near means, the classes. Its cells keep sums and set prices, such as one cell for each validation
-point. Whatever is built on this protocol works for every side, and knows nothing of balls, leaves
-or formulas.
+near means, and the classes. It consists of cells, such as one for each validation point. A cell
+keeps sums and sets prices. Code that is built on this protocol works for every side, and does not
+need to know about balls, leaves or formulas.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LabelSums(Protocol):
         self, block: Any, groups: Any, prices: Any, values: NDArray[np.float64],
         counts: NDArray[np.int32] | None = None,
     ) -> None:  # fmt: skip
-        """Add to values[i, c] what point i is worth under label c, to counts[i, c] who is near."""
+        """Add to values[i, c] what point i is worth under label c, to counts[i, c] those near."""
 
 
 class Mover(Protocol):
@@ -55,7 +55,7 @@ class Mover(Protocol):
     ) -> bool:  # fmt: skip
         """Count a row out of one class and into another, where -1 is none.
 
-        False, and nothing changes, where a table of one row would be refused or warned of.
+        Changes nothing and returns False if a table of this one row would be refused or warned of.
         """
 
 
@@ -79,7 +79,7 @@ class PublicSide(Protocol):
 
     @property
     def kind(self) -> str:
-        """What files call it."""
+        """Its name in files."""
 
     @property
     def classes(self) -> Classes:
@@ -108,7 +108,7 @@ class PublicSide(Protocol):
         """Who judges, in a few words."""
 
     def judges(self, points: int) -> int:
-        """How many judge, where there are so many points."""
+        """How many judges there are for `points` points."""
 
     def check_points(
         self, X: Any, y: Any, labels: RawLabels | None = None, *, strangers: bool = False,
@@ -117,22 +117,22 @@ class PublicSide(Protocol):
         """Points that match this side in width and classes; see `inputs.check_points`."""
 
     def plain_row(self, X: Any) -> NDArray[np.float64] | None:
-        """The only row of a plain array, as `Mover.move` wants it; None where X is not that."""
+        """The row of a plain array that has one, as `Mover.move` needs it; None for any other X."""
 
     def stored_points(self, rows: NDArray[Any], codes: Codes) -> SidePoints:
-        """Points of which a store has kept the features."""
+        """Points whose features a store has kept."""
 
     def prints(self, rows: Any, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """A fingerprint of each row, and of its integer of `salt`."""
+        """A fingerprint of each row and of its integer in `salt`."""
 
     def twins(self, points: Any) -> NDArray[np.bool_]:
-        """Which validation rows also occur among the points, where that is looked for."""
+        """Which validation rows also occur among the points, if the side looks for that."""
 
     def warn_of_reach(self, *, stacklevel: int) -> None:
         """Warn that no point is in any cell."""
 
     def mover(self) -> Mover | None:
-        """What counts single rows; None where they are counted as tables."""
+        """What counts single rows; None if they are counted as tables."""
 
     def near(self, neighbors: Neighbors = "auto") -> Neighborhood:
         """Which cells each point is in."""
@@ -141,33 +141,33 @@ class PublicSide(Protocol):
         """What a point adds to its cells."""
 
     def owner_codes(self, owners: Codes, codes: Codes) -> NDArray[Any]:
-        """Codes that say whose a point is, and what it is, as `owner_counting` wants them."""
+        """Codes that say which owner and label a point has, as `owner_counting` needs them."""
 
     @property
     def owner_tables(self) -> int:
-        """Of how many tables, each with the owners in order, the sums of a cell are made."""
+        """How many tables, each with the owners in order, make up the sums of a cell."""
 
     @property
     def owner_numbers(self) -> int:
         """How many numbers a cell takes for each owner while it is counted."""
 
     def owner_counting(self, owners: int) -> Sums:
-        """What a point adds where so many owners are the players; see `games.owner_counts`."""
+        """What a point adds if `owners` owners are the players; see `games.owner_counts`."""
 
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterable[OwnerGames]:
         """The games among owners that these cells play when they have these sums."""
 
     def owner_cells(self) -> list[slice]:
-        """The cells, cut so that what owners are paid does not depend on who cuts."""
+        """The cells in fixed ranges, so that what owners are paid does not depend on the caller."""
 
     def with_counts(self, counts: NDArray[Any]) -> Self:
-        """The same, once all points were counted: `utility_none` may depend on them."""
+        """The same side, once all points were counted: `utility_none` may depend on them."""
 
     def utility(self, counts: NDArray[Any]) -> float:
-        """The utility of all counted points."""
+        """The utility of all points that were counted."""
 
     def utility_none(self, judges: int) -> float:
-        """The utility without points, for so many judges."""
+        """The utility without points, for `judges` judges."""
 
     def prices(self, counts: NDArray[Any], semivalue: Semivalue) -> NDArray[Any]:
         """The table of a price list."""
@@ -178,7 +178,7 @@ class PublicSide(Protocol):
     def payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
     ) -> tuple[Game, NDArray[Any]]:
-        """The game that pays points by the table of a price list, and what it pays by.
+        """The game that pays points by the table of a price list, and the prices that it uses.
 
         With `label`, members are paid as if they had that class.
         """
@@ -186,10 +186,10 @@ class PublicSide(Protocol):
     def label_payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who
     ) -> tuple[LabelSums, NDArray[Any]]:
-        """As `payment`, for every label at once."""
+        """What `payment` returns, for every label at once."""
 
     def params(self, semivalue: str, *, mean: bool) -> dict[str, Any]:
-        """What a valuation says about itself."""
+        """What the record of a valuation says about the side."""
 
     def named(self, names: tuple[str, ...] | None) -> Self:
         """The same side, if the columns of the points may have these names."""
@@ -199,7 +199,7 @@ class PublicSide(Protocol):
     ) -> Self:
         """The same side with other classes, and these labels of the validation points.
 
-        With `strangers` points may have labels that are no class.
+        With `strangers`, points may have labels that are not classes.
         """
 
     def settled(
@@ -207,7 +207,7 @@ class PublicSide(Protocol):
     ) -> NDArray[Any] | None:
         """Counts that were made with the classes of `before`, as this side would count.
 
-        `meaning` says what the labels that were read are as classes. None where all has to be
+        `meaning` says which class each label that was read stands for. None if everything must be
         counted again.
         """
 
@@ -215,10 +215,10 @@ class PublicSide(Protocol):
         """What tells it from other sides, in a few numbers and words, besides the classes."""
 
     def describe(self) -> dict[str, Any]:
-        """What a file says of it, besides its arrays."""
+        """What a file says about it, besides its arrays."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that a file has of it."""
+        """The arrays that a file keeps of it."""
 
     def ranges(self) -> list[slice]:
         """Ranges of cells that go to workers one by one."""

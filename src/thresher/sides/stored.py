@@ -25,7 +25,7 @@ from thresher.sides.target_side import RING_TARGETS, TARGETS, TargetClasses, Tar
 
 
 def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
-    """The kind of side in a file, one of `formats`; an error where the seal is broken."""
+    """The kind of side in a file, one of `formats`; an error if the seal is broken."""
     named = about.get("format") if isinstance(about, dict) else None
     known = [kind for kind, name in formats.items() if name == named]
     if not known:
@@ -72,7 +72,7 @@ def _forest_targets(about: Any, arrays: Mapping[str, Any]) -> TargetForestSide:
 
 
 def _without_targets(about: Any, arrays: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-    """The same with one class in place of targets."""
+    """The same description and arrays with one class in place of targets."""
     return {**about, "classes": [0]}, {**arrays, "labels": 0 * np.asarray(arrays["labels"])}
 
 
@@ -87,7 +87,7 @@ def _stored_targets(about: Any, arrays: Mapping[str, Any]) -> tuple[TargetClasse
 
 
 def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:
-    """Class codes that a file has, one for each of so many rows."""
+    """The class codes in a file, checked: one for each of `rows` rows."""
     labels = np.array(codes, np.int32)
     known = labels.ndim == 1 and (labels >= 0).all() and (labels < len(classes)).all()
     if not known:

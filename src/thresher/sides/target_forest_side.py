@@ -35,7 +35,7 @@ OBJECTS = 200  # bytes of the sums of a leaf while they are exact
 class TargetForestSide(NumberSide, ForestSide):
     """A forest, and judges with targets: a validation set, or the points themselves.
 
-    Its `codes` are the targets in steps of the grid; there are none where points judge.
+    Its `codes` are the targets of the validation set in steps of the grid, if there is one.
     """
 
     empty: float = 0.0  # the prediction where nobody is
@@ -45,11 +45,11 @@ class TargetForestSide(NumberSide, ForestSide):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Four numbers for each leaf."""
+        """The shape of counts: four numbers for each leaf."""
         return ENTRIES, int(self.forest.starts[-1])
 
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
-        """A point is one more, with its target."""
+        """What a point adds: one more, with its target."""
         return LeafTargets(
             self.targets, self.empty_steps, semivalue,
             leaf_judges=None if self.holds_points else self._leaf_judges,
@@ -64,7 +64,7 @@ class TargetForestSide(NumberSide, ForestSide):
         return leaf_judges(leaves, size, self.targets, 1 / self.forest.size)
 
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterable[OwnerGames]:
-        """One game for each leaf of a tree, or several where points judge each other."""
+        """One game for each leaf of a tree, or several if points judge each other."""
         del owners
         size, unit = columns.stop - columns.start, self.unit
         if self.holds_points:
@@ -73,7 +73,7 @@ class TargetForestSide(NumberSide, ForestSide):
         return [target_games(sums, self._leaf_judges(columns), self.empty_steps, unit)]
 
     def with_counts(self, counts: NDArray[Any]) -> Self:
-        """The same, once all points were counted; counts may be added up over leaves."""
+        """The same side, once all points were counted; counts may be added up over leaves."""
         if not self.holds_points:
             return self
         errors = squared_errors(counts, self.empty_steps) // self.forest.trees_each
@@ -81,7 +81,7 @@ class TargetForestSide(NumberSide, ForestSide):
 
     @property
     def price_shape(self) -> tuple[int, ...]:
-        """Of one coefficient of all prices: one for each leaf."""
+        """The shape of one coefficient of all prices: one for each leaf."""
         return (self.shape[1],)
 
     def price_cells(self) -> list[slice]:
@@ -89,7 +89,7 @@ class TargetForestSide(NumberSide, ForestSide):
         return self._trees()
 
     def identity(self) -> dict[str, Any]:
-        """What tells it from others."""
+        """What tells this side from others."""
         return {
             **self.task_record(),
             "forest": self.forest.digest(),
@@ -97,7 +97,7 @@ class TargetForestSide(NumberSide, ForestSide):
         }
 
     def footprint(self) -> Footprint:
-        """As for classes, with sums of 64 bits, prices, and exact sums of one tree at a time."""
+        """As for classes, plus 64-bit sums, prices, and the exact sums of one tree at a time."""
         plain, cells = super().footprint(), self.shape[1]
         largest = max(tree.size for tree in self.forest.trees)
         standing = 2 * plain.standing + 12 * 8 * cells + OBJECTS * largest
@@ -107,9 +107,9 @@ class TargetForestSide(NumberSide, ForestSide):
 def target_forest_side(
     forest: Any, X_val: Any, y_val: Any, *, empty: Any = None, bounds: Any = None
 ) -> TargetForestSide:
-    """The side of a forest and a validation set; without one the points judge each other.
+    """The side of a forest and a validation set; without a set, the points judge each other.
 
-    Nothing was checked yet. `bounds` is the public range of targets.
+    The arguments were not checked yet. `bounds` is the public range of targets.
     """
     check_both(X_val, y_val)
     if y_val is None:
@@ -130,7 +130,7 @@ def side_in_bounds(
     forest: Any, X_val: Any, judges: NDArray[np.float64], empty: float,
     bounds: tuple[float, float],
 ) -> TargetForestSide:  # fmt: skip
-    """The side of a forest and validation rows with checked targets; without `X_val`, points."""
+    """The side of a forest and validation rows with checked targets; points judge if no `X_val`."""
     forest = check_forest(forest)
     features = None if X_val is None else forest.encode("X_val", X_val)
     if features is not None:
@@ -143,7 +143,7 @@ def side_in_bounds(
 def points_in_leaves(
     forest: Any, X: Any, X_val: Any, targets: Targets, bounds: Any = None
 ) -> tuple[ForestPoints, TargetForestSide]:
-    """Points and their judges, where near means in the same leaf and targets are numbers."""
+    """Points and their side, where near means in the same leaf and targets are numbers."""
     judges = np.zeros(0) if X_val is None else targets.judges
     side = side_in_bounds(forest, X_val, judges, targets.empty, targets.bounds(bounds))
     features = forest.encode("X", X)

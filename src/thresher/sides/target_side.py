@@ -32,7 +32,7 @@ ROOM = 1.0  # times the range of validation targets, on either side, where none 
 
 @dataclass(frozen=True)
 class TargetClasses(Classes):
-    """In place of classes: a grid of targets, within public bounds."""
+    """A grid of targets within public bounds, in place of classes."""
 
     grid: Grid = UNIT
     bounds: tuple[float, float] = (0.0, 1.0)
@@ -64,7 +64,7 @@ class TargetClasses(Classes):
 
     @property
     def code_dtype(self) -> Any:
-        """What steps are kept in."""
+        """The dtype of steps."""
         return np.int64
 
     def code(self, name: str, label: object) -> int:
@@ -72,20 +72,20 @@ class TargetClasses(Classes):
         return int(self.encode(name, [label])[0])
 
     def find(self, label: Any) -> int:
-        """Not for single targets, which are counted as tables."""
+        """Not used: single targets are counted as tables."""
         del label
         return -1
 
 
 @dataclass(frozen=True)
 class TargetSide(NumberSide, BallSide):
-    """A validation set with targets, a radius or a kernel, and the prediction where nobody is near.
+    """A validation set with targets, a radius or a kernel, and the prediction if no point is near.
 
     Each validation point keeps the number of near points, the sum of their targets and that of
     their squares. Prices have the shape (3, 3, M): for members and for newcomers, the coefficients
     of 1, u and u^2 of a target u in steps of the grid. The last three say how the value of a member
-    changes with its target (`games/targets.py`). With a kernel there are as many numbers for
-    each ring: prices have the shape (3, 3, rings, M).
+    changes with its target (`games/targets.py`). With a kernel, each ring has its own prices: their
+    shape is (3, 3, rings, M).
     """
 
     empty: float = 0.0
@@ -93,11 +93,11 @@ class TargetSide(NumberSide, BallSide):
 
     @property
     def kind(self) -> str:
-        """What files call it."""
+        """Its name in files."""
         return TARGETS if self.kernel is None else RING_TARGETS
 
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
-        """A point is one more, with its target."""
+        """What a point adds: one more, with its target."""
         about = self.targets, self.empty_steps, semivalue
         if self.kernel is None:
             return TargetGame(*about)
@@ -126,7 +126,7 @@ class TargetSide(NumberSide, BallSide):
         return shifted(alone, self.codes) * self.unit
 
     def identity(self) -> dict[str, Any]:
-        """What tells it from others."""
+        """What tells this side from others."""
         return {**self.task_record(), **super().identity()}
 
 
@@ -151,7 +151,7 @@ def targets_in_balls(
     X: Any, y: Any, X_val: Any, y_val: Any, radius: float, *, metric: str, empty: Any, bounds: Any,
     kernel: Kernel | None = None,
 ) -> tuple[Points, TargetSide, Targets]:  # fmt: skip
-    """Points, the side that judges them, and the targets of both, all of which are on its grid."""
+    """Points, the side that judges them, and the targets of both, which all are on its grid."""
     points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
     wide = targets.bounds(bounds)
     grid = Grid.over(*wide)

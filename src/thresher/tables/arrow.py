@@ -25,7 +25,7 @@ def read(path: Path) -> pa.Table:
 
 
 def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows from row `start` on, at most so many at a time."""
+    """The rows from row `start` on, at most `most` at a time."""
     with pa.memory_map(str(path)) as source:
         reader, row = _reader(path, source), 0
         stream = isinstance(reader, ipc.RecordBatchStreamReader)
@@ -38,7 +38,7 @@ def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tu
 
 
 def write(data: pa.Table, like: Path, temporary: Path, *, packed: bool) -> None:
-    """Write a table as a stream if another file is one; packed, as Feather files are."""
+    """Write a table, as a stream if `like` is one, and compressed like Feather if `packed`."""
     data = with_views(data, schema(like)).unify_dictionaries()
     options = ipc.IpcWriteOptions(compression="lz4" if packed else None)
     make = ipc.new_stream if _is_stream(like) else ipc.new_file
@@ -50,7 +50,7 @@ def write(data: pa.Table, like: Path, temporary: Path, *, packed: bool) -> None:
 
 
 def without_views(data: pa.Table) -> pa.Table:
-    """Text and bytes as Polars stores them, in a form of which Arrow can take rows."""
+    """A table without the types of text and bytes from Polars, of which Arrow cannot take rows."""
     for place, field in enumerate(data.schema):
         if _is_view(field.type):
             text = pa.types.is_string_view(field.type)
@@ -60,7 +60,7 @@ def without_views(data: pa.Table) -> pa.Table:
 
 
 def with_views(data: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """Text and bytes in the form in which a schema has them."""
+    """A table with the types of text and bytes from Polars where the `wanted` schema has them."""
     for place, field in enumerate(wanted):
         if _is_view(field.type):
             data = data.set_column(place, field, data.column(place).cast(field.type))
@@ -76,6 +76,6 @@ def _reader(path: Path, source: Any) -> Any:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a file lacks the mark that all Arrow files but streams begin with."""
+    """Whether a file is a stream: it lacks the mark that all other Arrow files begin with."""
     with path.open("rb") as file:
         return file.read(6) != b"ARROW1"

@@ -1,4 +1,4 @@
-"""CellFormat: how cells say numbers, dates, and that nothing is there."""
+"""CellFormat: how cells say numbers and dates, and which words mean that a cell is missing."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class CellFormat:
 
     @property
     def is_plain(self) -> bool:
-        """Whether numbers of text are as Arrow reads them."""
+        """Whether numbers in text are written the way Arrow reads them."""
         return self.decimal == "." and self.thousands is None
 
     def with_dates(self, dates: Mapping[str, str]) -> CellFormat:
-        """The same with these columns of dates."""
+        """The same format with these columns of dates."""
         return dataclasses.replace(self, dates=dict(dates))
 
 
@@ -86,7 +86,7 @@ def without_words(data: pa.Table, words: Sequence[str]) -> pa.Table:
 
 
 def entries_without(entries: Any, words: Sequence[str]) -> Any:
-    """The same for entries that are no column: None in place of those that say such a word.
+    """Entries with None in place of those that say one of these words; see `without_words`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns of cells as columns of numbers or of categories; cells that are none are named."""
+"""Columns of cells as numbers or as categories; errors name the cells that are neither."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def numbers(columns: Columns, name: str, said: str = "number") -> Floats:
 
 
 def categories(columns: Columns, name: str) -> pa.ChunkedArray:
-    """A column as text, with which categories are told apart; missing entries stay missing."""
+    """A column of categories as text; missing entries stay missing."""
     column = decoded(columns.features.column(name))
     kind = column.type
     plain = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_null, is_text)
@@ -67,10 +67,10 @@ def categories(columns: Columns, name: str) -> pa.ChunkedArray:
 
 
 def stated_kind(columns: Columns, name: str) -> str | None:
-    """What cells say: "number"; "truth" where all of a text are true or false, in any capitals.
+    """What cells say: "number", or "truth" if all are the text true or false, in any capitals.
 
-    It is "percent" or "money:" and the currency where the first one has such a sign, "date:" and
-    the format for a column of dates, and None where all are missing.
+    It is "percent" or "money:" and the currency if the first one has such a sign, "date:" and the
+    format for a column of dates, and None if all are missing.
     """
     column = decoded(columns.features.column(name))
     if column.null_count == len(column):
@@ -109,7 +109,7 @@ def _check_integers(columns: Columns, name: str, column: pa.ChunkedArray, found:
 
 
 def _text_numbers(columns: Columns, name: str, column: pa.ChunkedArray, said: str) -> Floats:
-    """Text as numbers of the kind that it says."""
+    """Text as numbers of the kind `said`."""
     if said == "truth":
         return _truths(columns, name, column)
     text = column.cast(pa.string())
@@ -218,7 +218,7 @@ def _date_advice(name: str) -> str:
 
 
 def _number_advice(columns: Columns, name: str) -> str:
-    """The way out for a column that is no numbers, by what it looks like."""
+    """What to do about a column that is not numbers, by what it looks like."""
     seen = profile(name, columns.features.column(name), columns.cells)
     if seen.fix:
         return f"read it with {' '.join(option(key, entry) for key, entry in seen.fix.items())}"
@@ -231,7 +231,7 @@ def _number_advice(columns: Columns, name: str) -> str:
 
 
 def refused_column(columns: Columns, name: str, said: str, way_out: str) -> InputError:
-    """An error about a column of features, with two ways out."""
+    """An error about a column of features, with two ways to solve it."""
     return InputError(
         f"{columns.source} column {name!r} {said}: leave it out with {option('ignore', [name])}, "
         f"or {way_out}"

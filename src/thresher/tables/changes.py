@@ -1,8 +1,8 @@
 """Which rows to drop, to relabel or to correct: as suggested, decided or given outright.
 
 Outright is `rows:3,17,20-29`, `ids:a7,b9`, or `@file` with one row number or id a line; a new label
-follows an equals sign, `rows:3=cat`, and so does a new number, `rows:3=17.5`. Everything else are
-words that findings have in their column `suggestion`.
+follows an equals sign, `rows:3=cat`, and so does a new number, `rows:3=17.5`. Anything else is a
+word that findings have in their column `suggestion`.
 
 Decisions are what a person decided about rows, as the report saves it in decisions.csv. Each line
 is one row of the table, and carries the digest of the table that was reviewed:
@@ -45,7 +45,7 @@ BEST = {"best_target": "correct", "best_label": "relabel"}  # the column of what
 
 @dataclass(frozen=True, eq=False)
 class Suggested:
-    """What findings suggest for rows of a table: the word, and the label that would be best."""
+    """What findings suggest for rows of a table: a word, and the label that would be best."""
 
     name: str
     rows: tuple[int, ...]
@@ -81,7 +81,7 @@ def rows_to_relabel(
     text: str, count: int, ids: Sequence[Hashable] | None = None,
     suggested: Suggested | None = None, verb: str = "relabel",
 ) -> dict[int, Any]:  # fmt: skip
-    """The new label of each row that `text` means; to "correct" is the same for numbers.
+    """The new label of each row that `text` means; with `verb` "correct", the new number.
 
     Examples
     --------
@@ -116,8 +116,8 @@ def read_suggestions(
     """What findings suggest for the rows of a table, if they were made from it.
 
     A digest of the input in the findings must be that of the table's files. Findings are matched by
-    ids if both have them, else by row number; without a digest there must be as many as rows. The
-    labels must agree, read as the `kind` of column that the table has them in.
+    ids if both have them, else by row number; without a digest there must be one for each row. The
+    labels must agree once they are read as `kind`, the type of the table's column of labels.
     """
     best = next((name for name in BEST if name in findings.data.column_names), "best_label")
     columns = {name: column_meant(findings, name) for name in ("row", "label", "suggestion", best)}
@@ -161,7 +161,7 @@ def column_meant(findings: Table, name: str) -> list[Any]:
 
 
 def _check_digest(findings: Table, table: Table) -> bool:
-    """Whether a digest proves that the findings are of this table; refused if it proves not."""
+    """Whether a digest proves that the findings are of this table; a wrong digest is refused."""
     digest = record_of(findings).get("input_digest")
     if digest is None:
         return False
@@ -186,7 +186,7 @@ def _rows_of_ids(findings: Table, ids: Sequence[Hashable]) -> tuple[int, ...]:
 def row_numbers(
     findings: Table, table: Table, numbers: list[Any], *, proven: bool
 ) -> tuple[int, ...]:
-    """The rows of the table that findings number, where there are such rows."""
+    """The rows of the table that the findings number; numbers of no row are refused."""
     if not proven and len(numbers) != len(table):
         raise InputError(
             f"{findings.name} has {len(numbers)} rows but {table.name} has {len(table)}: match "
@@ -203,7 +203,7 @@ def row_numbers(
 
 
 def _read_as(kind: Any, found: list[Any]) -> list[Any]:
-    """Labels of findings as entries of a type, where they are some; None is for text."""
+    """Labels of findings as entries of a type, where they can be; None means text."""
     fitted = {label: label for label in found}
     for label in fitted if kind is not None else ():
         with contextlib.suppress(InputError):
@@ -212,7 +212,7 @@ def _read_as(kind: Any, found: list[Any]) -> list[Any]:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two labels are the same, maybe once written as text and once as a number."""
+    """Whether two labels are the same, even if one is written as text and the other as a number."""
     if one == other or str(one) == str(other):
         return True
     try:
@@ -249,7 +249,7 @@ def _known_words() -> str:
 def _outright(
     verb: str, text: str, count: int, ids: Sequence[Hashable] | None
 ) -> Iterator[tuple[Sequence[int], str]]:
-    """What is given outright, entry by entry: some rows, and where they get one their new label."""
+    """What is given outright, entry by entry: some rows, and their new label if they get one."""
     kind, _, rest = text.partition(":")
     entries = rest.split(",")
     if text.startswith("@"):
@@ -330,7 +330,7 @@ def read_decisions(
     """The decisions in a file, if they are about this table as it is now.
 
     `labels` and `ids` are those of the table, and `kind` is the type of the column of labels; None
-    is for text.
+    means text.
     """
     _check_columns(file)
     columns = {name: column_meant(file, name) for name in COLUMNS}
@@ -384,7 +384,7 @@ def _check_columns(file: Table) -> None:
 
 
 def _check_digests(file: Table, table: Table, digests: list[Any]) -> None:
-    """Refuse decisions about another table, and those that do not say about which."""
+    """Refuse decisions about another table, and those that do not name their table."""
     if any(is_missing(digest) for digest in digests):
         raise InputError(
             f"{file.name} does not say which table it is about: save decisions from a report "

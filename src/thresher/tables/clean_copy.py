@@ -72,7 +72,7 @@ class Cut:
     label: str | None
 
     def write(self, target: Path, temporary: Path) -> None:
-        """Write what is left as the kind of file that the table is; the target is named so."""
+        """Write what is left to `temporary`, in the table's format, packed as `target` is named."""
         files, kind = self.table.files, self.table.kind
         if self.table.is_text:
             _write_pieces(_encoded(_pieces(self), self.table.encoding), target, temporary)
@@ -127,14 +127,14 @@ def write_cleaned(
     drop
         The rows to leave out: a boolean mask, or row numbers from 0.
     relabel
-        New labels by row number. One that is the label already is no change.
+        New labels by row number. A label that the row already has is no change.
     label
         The column of labels; for an .npy file, the file of labels, which is then written too, as
         `labels_target` says.
     id
         The column of ids, for the log.
     force
-        Replace a file that is there.
+        Replace an existing file.
 
     Returns
     -------
@@ -312,7 +312,7 @@ def _pieces(cut: Cut) -> Iterator[bytes]:
 
 
 def _check_unchanged(cut: Cut, source: Delimited, path: Path, first: int, column: int) -> int:
-    """The number of rows, if the file still says what was read from it."""
+    """The number of rows in a file, which is refused if it no longer says what was read from it."""
     records = source.records()
     header = next(records, None)
     names = [] if header is None else [source.text(cell) or "" for cell in source.cells(header)]
@@ -341,7 +341,7 @@ def write_change_log(
     path: str | os.PathLike[str], log: Sequence[Change], about: Mapping[str, Any],
     *, force: bool = False,
 ) -> None:  # fmt: skip
-    """Write the log of changes as .csv, or as .json together with how they came `about`.
+    """Write the log of changes as .csv, or as .json together with `about`, how they were made.
 
     A .csv has nothing but the changes: its first line is the header, and its text is written so
     that no spreadsheet computes it.

@@ -121,7 +121,7 @@ def _number_look(name: str, known: pa.ChunkedArray) -> dict[str, Any]:
 def _numeric_text(
     name: str, known: pa.ChunkedArray, entries: list[str], cells: CellFormat
 ) -> dict[str, Any] | None:
-    """Text that says numbers: plainly, by a sign, in another notation, or but for a few words."""
+    """Text that says numbers: plain, with a sign such as %, in another notation, or with strays."""
     if {entry.lower() for entry in entries} <= {"true", "false"}:
         return {"kind": "category", "note": "true or false"}
     marks = cells.decimal, cells.thousands
@@ -140,7 +140,7 @@ def _numeric_text(
 def _read(
     name: str, known: pa.ChunkedArray, decimal: str, thousands: str | None
 ) -> dict[str, Any] | None:
-    """The look of text as numbers; None where some are none."""
+    """How to read text as numbers; None if some cells are not numbers."""
     plain, odd = plain_numbers(known, decimal, thousands)
     try:
         found = (known if pc.any(odd).as_py() else plain).cast(pa.float64())  # infinity is odd
@@ -168,7 +168,7 @@ def _options(decimal: str, thousands: str | None) -> dict[str, str]:
 def _with_strays(
     entries: list[str], known: pa.ChunkedArray, marks: tuple[str, str | None]
 ) -> dict[str, Any] | None:
-    """Numbers but for a few words that may stand for missing ones."""
+    """Numbers, apart from a few words that may stand for missing ones."""
     pattern = re.compile(number_pattern(*marks))
     strays = [entry for entry in entries if not pattern.fullmatch(entry)]
     if len(strays) > MOST_STRAYS or any("," in stray for stray in strays):
@@ -193,7 +193,7 @@ def _date_text(name: str, entries: list[str]) -> dict[str, Any] | None:
 
 
 def _words(name: str, entries: list[str], cells: int) -> dict[str, Any]:
-    """Text that says no numbers and no dates."""
+    """The kind of text that says neither numbers nor dates."""
     if all(entry.lower().endswith(PICTURES) for entry in entries):
         return {"kind": "id" if len(entries) == cells else "text", "note": PICTURED}
     most = max(MOST_DISTINCT * cells, FEW)
@@ -219,7 +219,7 @@ def _is_prose(entries: list[str]) -> bool:
 
 
 def is_id_name(name: str) -> bool:
-    """Whether a column is called as ids are.
+    """Whether a column has a name that ids often have.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def is_id_name(name: str) -> bool:
 
 
 def why_ids(name: str, column: Floats) -> str:
-    """Why a column of numbers looks like ids; empty where it does not."""
+    """Why a column of numbers looks like ids; empty if it does not."""
     rows, whole = len(column), np.rint(column)
     if rows < LEAST_IDS or not np.allclose(column, whole, rtol=1e-13, atol=1e-6):
         return ""
@@ -245,7 +245,7 @@ def why_ids(name: str, column: Floats) -> str:
 
 
 def are_codes(name: str, cells: list[str]) -> bool:
-    """Whether different texts look like ids: all single words, with digits or called as ids are.
+    """Whether different texts look like ids: single words, with digits or under a name for ids.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def bare_cells(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text without spaces around it, missing where it says so."""
+    """Text without spaces around it; words that mean that a cell is missing become missing."""
     bare = pc.utf8_trim_whitespace(text)
     said = pc.is_in(pc.utf8_lower(bare), value_set=pa.array(MISSING))
     return pc.if_else(said, pa.scalar(None, pa.string()), bare)

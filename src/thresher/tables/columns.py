@@ -59,7 +59,7 @@ class Columns:
         return tuple(self.features.column_names)
 
     def take(self, rows: Sequence[int] | NDArray[Any]) -> Columns:
-        """Some rows, by number or by a boolean mask; messages go on naming them as in the table."""
+        """Some rows, by number or by a boolean mask; messages keep their numbers in the table."""
         wanted = np.asarray(rows)
         where = np.flatnonzero(wanted) if wanted.dtype.kind == "b" else wanted.astype(np.int64)
 
@@ -87,10 +87,10 @@ def choose_columns(
         The table.
     label
         The column of labels. For an .npy file, a file of labels: .npy, or .csv or .txt with one
-        label a line.
+        label per line.
     features
         Names of columns, or patterns such as "x*" and "sensor_??". If not given, all columns that
-        are not named otherwise.
+        no other argument names.
     id, owner, text, image
         The columns of ids, of owners, of texts to embed, and of picture files to show.
     categorical, ignore
@@ -98,8 +98,8 @@ def choose_columns(
     cells
         How cells say numbers and dates; its columns of dates are names or patterns.
     task
-        "classification" where numbers that are not whole are classes all the same, "regression"
-        where labels are numbers to predict.
+        "classification" if even numbers that are not whole are classes, "regression" if labels are
+        numbers to predict.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def same_labels(first: Columns, second: Columns) -> tuple[Columns, Columns]:
 
 
 def column_of(table: Table, name: str, role: str) -> Any:
-    """A column that an argument names; an error says the nearest ones there are."""
+    """A column that an argument names; if there is none, an error lists similar names."""
     if name not in table.data.column_names:
         raise missing(table.name, "column", name, table.data.column_names, option(role))
     column = table.data.column(name)
@@ -192,7 +192,7 @@ def column_of(table: Table, name: str, role: str) -> Any:
 
 
 def entries_of(table: Table, name: str, role: str) -> list[Any]:
-    """The entries of a column, one a row; lists and the like are refused."""
+    """The entries of a column, one per row; lists and the like are refused."""
     column = column_of(table, name, role)
     if pa.types.is_nested(column.type):
         raise InputError(
@@ -202,9 +202,9 @@ def entries_of(table: Table, name: str, role: str) -> list[Any]:
 
 
 def _whole_labels(one: Columns, other: Columns) -> tuple[Columns, Columns]:
-    """Labels that are whole numbers but for how they are written, such as 1 and 1.0, as integers.
+    """Labels that are whole numbers, however they are written, such as 1 and 1.0, as integers.
 
-    So pandas writes integers once one of them is missing. What one table tells apart stays apart.
+    pandas writes 1 as 1.0 if a label is missing. Labels that differ within one table stay apart.
     """
     labels = [Coded.of(each.labels) for each in (one, other)]
     numbers = [[whole_number(label) for label in each.distinct] for each in labels]

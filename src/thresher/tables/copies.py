@@ -3,10 +3,10 @@
 Two rows are exact copies if all of their features are equal. They are near copies if every number
 falls into the same cell of a fine grid, a hundredth of the column's usual spread wide, and the rest
 is equal. There are two grids, the second shifted by half a cell, so that two numbers that are close
-together seldom lie apart in both. Whoever falls into one cell by chance would do so as well if each
-column were shuffled, so near copies are told only if there are more of them than that.
+together seldom lie apart in both. Rows may also share a cell by chance, and would do so just as
+often if each column were shuffled. So near copies are reported only if there are more than that.
 
-It takes time linear in the cells of the table.
+The time grows in proportion to the cells of the table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BEYOND = 3.0  # times as many near copies as in a shuffled table
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Who is a copy of whom."""
+    """Which rows are copies of each other."""
 
     # exact, near: for each row the first row of its group: of exact copies, and of exact or
     # near ones. A row without copies is a group of its own.
@@ -81,7 +81,7 @@ class Copies:
 
     @cached_property
     def copy_of(self) -> Integers:
-        """The first row that a row is an exact or near copy of; -1 where it is none."""
+        """The first row that a row is an exact or near copy of; -1 if it is not a copy."""
         itself = np.arange(len(self.near))
         return np.where(self.near == itself, -1, self.near)
 
@@ -176,7 +176,7 @@ def _marks(columns: Columns, name: str, values: Floats | None) -> LongWords:
 
 
 def column_numbers(columns: Columns, name: str) -> Floats | None:
-    """A column as numbers; None where it holds categories or text."""
+    """A column as numbers; None if it holds categories or text."""
     if name in columns.categorical or name == columns.text:
         return None
     try:

@@ -85,7 +85,7 @@ def days(column: pa.ChunkedArray) -> NDArray[np.float64]:
 
 
 def _iso_days(cell: str | None) -> float:
-    """One cell, slowly: with a zone, or no date at all."""
+    """One cell as days, the slow way: it may have a time zone, or be no date at all (NaN)."""
     try:
         zoned = cell is not None and ZONE.search(cell) is not None and len(cell) > 10
         kind = pa.timestamp("us", "UTC" if zoned else None)

@@ -2,7 +2,7 @@
 
 The grammar is that of Arrow's reader. A cell that begins with a quote runs to the next quote that
 is not doubled, and what follows up to the delimiter still belongs to it; elsewhere quotes are plain
-characters. A record ends at a line feed, a carriage return or both; empty lines are no records.
+characters. A record ends at a line feed, a carriage return or both; empty lines are not records.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Delimited:
     def open(
         cls, path: Path, delimiter: str, *, quotes: bool = True, encoding: str | None = None
     ) -> Delimited:
-        """The bytes of a file, unpacked where it is packed, and as UTF-8."""
+        """The bytes of a file, unpacked if it is packed, and as UTF-8."""
         with open_bytes(path, encoding) as file:
             if is_packed(path) or encoding is not None or not path.stat().st_size:
                 return cls(file.read(), delimiter, quotes)
@@ -82,7 +82,7 @@ class Delimited:
             position = stop + 1
 
     def text(self, span: tuple[int, int]) -> str | None:
-        """What a cell says; None where it is empty and not in quotes."""
+        """What a cell says; None if it is empty and not in quotes."""
         cell = self.raw[span[0] : span[1]]
         quoted = QUOTED.match(cell) if self.quotes else None
         if quoted:
@@ -120,7 +120,7 @@ def read_names(path: Path, source: Delimited, header: Record | None) -> list[str
 
 
 def likely_delimiter(line: str, usual: str = ",") -> str:
-    r"""What seems to stand between the cells of a line.
+    r"""The character that seems to separate the cells of a line.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def likely_delimiter(line: str, usual: str = ",") -> str:
 
 
 def _check_delimiter(path: Path, names: list[str], delimiter: str) -> None:
-    """Refuse one column whose name seems to be many."""
+    """Refuse a single column whose name looks like several names."""
     others = [other for other in DELIMITERS if other != delimiter and other in names[0]]
     if len(names) == 1 and others:
         likely = max(others, key=names[0].count)
@@ -165,7 +165,7 @@ def check_names(path: Path, names: Sequence[str]) -> None:
 def not_utf8(
     path: Path, where: str, foreign: UnicodeDecodeError | None = None, old: str = "LATIN1"
 ) -> InputError:
-    """An error that says where other bytes are, and how to get rid of them."""
+    """An error that says where bytes are not UTF-8, and what to do about them."""
     byte = "" if foreign is None else f" has the byte 0x{foreign.object[foreign.start]:02x}"
     name = "utf-16" if old == "UTF-16" else "cp1252"
     return InputError(

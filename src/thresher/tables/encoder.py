@@ -1,7 +1,7 @@
-"""Features as rows of numbers: fitted on one table, applied to another, told in a record.
+"""Features as rows of numbers: fitted on one table, applied to another, kept in a record.
 
-`TreeEncoder` makes columns that trees can split, who ask only whether a number is larger than
-another: nothing is scaled, missing cells stay missing, and categories are numbered in their order.
+`TreeEncoder` makes columns that trees can split. Trees only ask whether a number is larger than
+another, so nothing is scaled, missing cells stay missing, and categories are numbered in order.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class Encoder:
             What stands for missing numbers: "median" of the column in this table, "zero", or a
             number. Without it they are refused.
         standardize
-            Bring each column of numbers, but not an embedding, to one scale by what is known of it
-            in this table; a column that is the same in all rows becomes 0.
+            Bring each column of numbers, but not an embedding, to one scale, fitted on this table;
+            a column that is the same in all rows becomes 0.
         scaling
             How: "robust" brings it to mean 0 and deviation 1 after leaving out the 0.5 % smallest
             and the 0.5 % largest numbers (no rows are dropped, and if all others are equal, nothing
             is left out); "ranks" replaces numbers by their ranks first; "plain" uses all numbers as
-            they are. The columns of a category weigh as much as one number together, but for
+            they are. All columns of a category together weigh as much as one number, except with
             "plain", where each of them does. In tables of many rows, quantiles are those of a fixed
             sample of rows: at least 4,096, and as many as make two million numbers in all columns.
         model
@@ -88,8 +88,8 @@ class Encoder:
         Raises
         ------
         InputError
-            If cells are no numbers, or missing; the message names the column, the first such rows
-            and the ways out.
+            If cells are missing or are not numbers; the message names the column and the first
+            such rows, and says what to do.
         """
         how = _scaling(scaling, standardize=standardize)
         features, rows = _fitted([columns], check_fill(fill), how)
@@ -103,12 +103,12 @@ class Encoder:
         standardize: bool = False, scaling: str = "robust", source: str = "the table",
         whole: bool = True,
     ) -> Encoder:  # fmt: skip
-        """Fit it on a table that comes in small ones: the same encoder, to the last bit.
+        """Fit it on a table that comes in parts: the result is the same as from the whole table.
 
         Parameters
         ----------
         tables
-            All of the table; without `whole`, the first one is enough.
+            The parts of the table, in order. With `whole` false, only the first one is read.
         fill, standardize, scaling
             As in `fit`. A median needs a column as a whole, and is refused.
         source
@@ -264,14 +264,14 @@ class TreeEncoder:
 
     @classmethod
     def fit(cls, columns: Columns) -> TreeEncoder:
-        """Fit it on a table: texts that are no numbers are categories, unless nearly all differ."""
+        """Fit it on a table: other text than numbers is a category, unless nearly all differ."""
         return cls.fit_parts([columns], columns.source, whole=True)
 
     @classmethod
     def fit_parts(
         cls, tables: Iterable[Columns], source: str, *, whole: bool = False
     ) -> TreeEncoder:
-        """Fit it on a table that comes in parts, as on all of it, or is the first as a `whole`."""
+        """Fit it on a table that comes in parts, or, with `whole`, in a single one."""
         fits: dict[str, TreeColumnFit] = {}
         rows = 0
         for table in tables:
@@ -320,7 +320,7 @@ class TreeEncoder:
 
 @dataclass
 class TreeColumnFit:
-    """What is known of one column after some tables."""
+    """What is known about one column after some parts of a table."""
 
     name: str
     whole: bool  # whether there is one table
@@ -329,7 +329,7 @@ class TreeColumnFit:
     refused: InputError | None = None  # why it does not hold numbers
 
     def add(self, columns: Columns) -> None:
-        """Take in the column of one more table."""
+        """Take in the column of one more part."""
         if self.name in columns.categorical:
             self.kind = "categorical"
         elif self.refused is None:
@@ -352,7 +352,7 @@ class TreeColumnFit:
                 raise
 
     def column(self, rows: int) -> TreeColumn:
-        """What a column of so many rows is; a text is a category if it is no number."""
+        """How a column of `rows` rows becomes numbers; text that is not a number is a category."""
         if self.kind == "categorical" or self.refused is not None:
             texts = tuple(sorted(self.texts or ()))
             many = self.texts is None or len(texts) > max(FEW, MOST * rows)

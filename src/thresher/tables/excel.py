@@ -20,7 +20,7 @@ def read(path: Path) -> pa.Table:
     """The table in a file.
 
     The header is the first row that has a cell in every column of the table: titles and merged
-    cells above it are passed over. So are rows and columns without any cell.
+    cells above it are skipped. So are rows and columns without any cell.
     """
     return _read(path, path.stat().st_mtime_ns)
 
@@ -31,7 +31,7 @@ def schema(path: Path) -> pa.Schema:
 
 
 def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows from row `start` on, at most so many at a time; the whole file is read for it."""
+    """The rows from row `start` on, at most `most` at a time; the whole file is read for it."""
     data = read(path).select(wanted)
     for row in range(start, len(data), most):
         yield row, data.slice(row, most)

@@ -109,7 +109,7 @@ class Feature:
 
 @dataclass
 class ColumnFit:
-    """What is known of one column after some tables.
+    """What is known about one column after some parts of a table.
 
     A `fill` of "median" is that of the first table, which then must be all of it.
     """
@@ -124,7 +124,7 @@ class ColumnFit:
     moments: Moments = field(default_factory=Moments)
 
     def add(self, table: Columns, marks: LongWords) -> None:
-        """Take in the column of one more table, with the marks of its rows, or refuse its cells."""
+        """Take in the column of one more part, with the marks of its rows, or refuse its cells."""
         if self.categorical:
             self._add_categories(table)
             return
@@ -179,7 +179,7 @@ class ColumnFit:
         return Feature(self.name, "categorical", None, tuple(entries), *ends)
 
     def _ends(self) -> tuple[tuple[float, ...], ...]:
-        """Mean and deviation of a column of numbers; of its ranks with their knots."""
+        """Mean and deviation of a column of numbers, or of its ranks together with their knots."""
         if self.scaling is None:
             return (), ()
         if self.scaling == "plain":
@@ -192,7 +192,7 @@ class ColumnFit:
 
 
 def check_fill(fill: object) -> str | float | None:
-    """`fill`, if it is None, "median", "zero" or a finite number, as a number where it is one."""
+    """`fill`, if it is None, "median", "zero" or a finite number, which is returned as a float."""
     if fill is None or fill == "median":
         return fill
     if fill == "zero":

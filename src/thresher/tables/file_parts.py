@@ -103,9 +103,9 @@ class Scan:
         return np.concatenate([part.X for part in parts]), [meaning[label] for label in labels]
 
     def source_of_parts(self, *, missing: bool = False, numbers: bool = False) -> FileParts:
-        """The rows, as both passes over them read them; cells may be `missing`, or are refused.
+        """The rows, as both passes over them read them; missing cells are refused unless `missing`.
 
-        Labels are `numbers`, or classes.
+        Labels are numbers to predict if `numbers`, otherwise classes.
         """
         fill = math.nan if missing else None
         encoder = Encoder(tuple(Feature(name, "number", fill) for name in self.names))
@@ -137,7 +137,7 @@ class FileParts:
 
     @property
     def name(self) -> str:
-        """What messages call all of it."""
+        """The name of the table in messages."""
         return self.table.name
 
     @property
@@ -153,24 +153,24 @@ class FileParts:
 
     @property
     def count(self) -> int | None:
-        """The number of rows, where files tell it."""
+        """The number of rows, if the files say it."""
         sizes = self._measured()
         return sum(rows for rows, _ in sizes) if sizes else None
 
     @property
     def row_bytes(self) -> tuple[int, int]:
-        """What a row takes: its numbers, and a label and what is read along as objects."""
+        """The bytes of a row: of its numbers, and of its label and other columns as objects."""
         return self.width * np.dtype(self.dtype).itemsize, OBJECT * (1 + len(self.beside))
 
     @property
     def reading(self) -> int:
-        """Small tables on their way into a part, and what the reader of the files holds."""
+        """The bytes that small tables take on their way into a part, and the reader of files."""
         if self.table.is_text:
             return PARSED
         return TABLES + max((held for _, held in self._measured()), default=0)
 
     def read(self, start: Place, rows: int) -> Iterator[Part]:
-        """Parts of at most so many rows, from there on."""
+        """Parts of at most `rows` rows, from `start` on."""
         with _plain_allocator():
             yield from self._read(start, rows)
 
@@ -235,7 +235,7 @@ class _Filling:
         self.count = 0
 
     def add(self, first: int, table: pa.Table) -> int:
-        """Take in as many rows as there is room for; how many."""
+        """Take in as many rows as there is room for; return how many."""
         some = table.slice(0, self.rows - self.count)
         source, lo = self.source, self.count
         labels = self._labels(first, some)
@@ -277,7 +277,7 @@ class _Filling:
 
 @contextlib.contextmanager
 def _plain_allocator() -> Iterator[None]:
-    """Let Arrow allocate as everybody does: its own allocators keep what threads have freed."""
+    """Let Arrow use the allocator of the system: Arrow's own keep what threads have freed."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:
@@ -287,7 +287,7 @@ def _plain_allocator() -> Iterator[None]:
 
 
 def _copied(table: pa.Table, names: tuple[str, ...], out: NDArray[Any]) -> bool:
-    """Whether all cells are floats, none missing: then they are in `out` now, the short way."""
+    """Copy cells to `out` the fast way, if all are floats; return whether `out` is done."""
     columns = [table.column(name) for name in names]
     if not all(pa.types.is_floating(each.type) and not each.null_count for each in columns):
         return False

@@ -56,7 +56,7 @@ def _text(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def harmless_text(entry: Any) -> Any:
-    """One cell, of which only text changes."""
+    """One cell; only text changes."""
     if not isinstance(entry, str):
         return entry
     computed = re.match(COMPUTED, entry) and not re.fullmatch(NUMBER, entry)

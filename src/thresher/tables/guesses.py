@@ -81,7 +81,7 @@ def guess_id(profiles: Iterable[Profile]) -> Guess | None:
 
 
 def is_certain_id(column: Profile) -> bool:
-    """Whether a column holds ids beyond doubt: by its name, without one, or as codes."""
+    """Whether a column surely holds ids: by its name, because it has no name, or by its codes."""
     sure = is_id_name(column.name) or not column.name or column.note.startswith(("codes", "names"))
     return column.kind == "id" and sure and not column.missing and column.distinct == column.rows
 

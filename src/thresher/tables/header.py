@@ -1,4 +1,4 @@
-"""Names of columns: those that a header has twice get numbers, and which these are is kept."""
+"""Names of columns: repeated names get numbers, and the schema keeps which names these were."""
 
 from __future__ import annotations
 

@@ -24,12 +24,12 @@ def read(path: Path) -> pa.Table:
 
 
 def schema(path: Path) -> pa.Schema:
-    """The columns of a file, whose lines are read some at a time."""
+    """The columns of a file; its lines are read a few at a time."""
     return _schema(path, path.stat().st_mtime_ns)
 
 
 def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows from row `start` on, at most so many at a time."""
+    """The rows from row `start` on, at most `most` at a time."""
     kinds = schema(path)
     for first, rows in _parts(path, most):
         if first + len(rows) > start:
@@ -50,7 +50,7 @@ def write(
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that say something, with their numbers from 1."""
+    """The lines that are not empty, with their numbers from 1."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
@@ -71,7 +71,7 @@ def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _ordered(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> list[str]:
-    """All keys, each behind the one that it follows in the first row that has it."""
+    """All keys, each after the key that precedes it in the first row that has it."""
     found = list(names)
     known = set(found)
     for row in rows:

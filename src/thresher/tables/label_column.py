@@ -1,4 +1,4 @@
-"""Labels of a table, as classes or as numbers to predict; refused where they look like neither."""
+"""Labels of a table, as classes or as numbers to predict; refused if they look like neither."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check_classes(
 ) -> tuple[Coded, bool]:
     """The labels, if none is missing and they look like classes; and whether they were `written`.
 
-    Labels that were written as text are integers if all look so. With a `task` of classification,
-    numbers that are not whole are classes, too.
+    Labels that were written as text become integers if all look like integers. If `task` is
+    classification, numbers that are not whole are classes, too.
     """
     labels = Coded.of(check_labels(what, entries))
     if written:
@@ -39,7 +39,7 @@ def check_classes(
 def check_distinct(
     what: str, distinct: Mapping[Hashable, int], rows: int, task: str | None = None
 ) -> None:
-    """Refuse labels of so many rows, each with the first row it is in, that look like no classes.
+    """Refuse labels that do not look like classes; `distinct` has the first row of each label.
 
     Examples
     --------
@@ -66,7 +66,7 @@ entries into classes
 
 
 def which_task() -> str:
-    """The way out where labels may be classes or amounts."""
+    """What to do if labels may be classes or amounts."""
     tasks = f"{option('task', 'regression')} or {option('task', 'classification')}"
     other = f"name another {option('label')}"
     return either(
@@ -95,7 +95,7 @@ def infer_task(what: str, labels: Iterable[Hashable], rows: int) -> str:
 
 
 def _broken_number(distinct: Iterable[Any]) -> Any:
-    """The first label that is no whole number, if all are numbers or are written so; else None."""
+    """The first label that is not a whole number, if all say numbers; else None."""
     first = None
     for label in distinct:
         try:

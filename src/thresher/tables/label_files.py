@@ -46,8 +46,8 @@ class LabelFile:
 def read_label_file(label: str, table: str, rows: int) -> LabelFile:
     """The labels of the `rows` rows of a table, from the file that `label` names.
 
-    A .csv or .txt file has one label per line; where it has one line more than there are rows, the
-    first is a header. Empty lines are passed over.
+    A .csv or .txt file has one label per line; if it has one line more than there are rows, the
+    first is a header. Empty lines are skipped.
     """
     path = Path(label)
     if path.suffix.lower() not in SUFFIXES or not path.is_file():

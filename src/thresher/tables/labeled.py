@@ -1,4 +1,4 @@
-"""Features, labels and owners from a file: of public rows, and of private ones, each for itself."""
+"""Features, labels and owners from a file: of public rows, and of private ones, each by itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PrivateTable:
     unread: Mapping[int, str] = field(default_factory=dict)  # other lines of text, and why
 
     def unusable(self, rows: Mapping[int, str]) -> tuple[str, dict[int, str]]:
-        """All that counts for nothing: "line" or "row", and why by its number.
+        """Which rows count for nothing: the word "line" or "row", and the reason by its number.
 
         `rows` are those that were read but could not be used, counted from 0.
         """
@@ -60,8 +60,8 @@ def read_private(
 ) -> PrivateTable:
     """Private features, labels and owners: arrays of an .npz, or columns of a table.
 
-    Of a table all other columns are features. What a row holds changes no other row, raises nothing
-    and is in no message; a file that is damaged as a whole is refused without a reason.
+    In a table, all other columns are features. What a row holds changes no other row, raises
+    nothing and is in no message; a file that is damaged as a whole is refused without a reason.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path}")
@@ -90,8 +90,8 @@ def read_labeled(
 ) -> tuple[Any, list[Any] | Any]:
     """Features and labels of public rows: arrays of an .npz, or columns of a table.
 
-    Of a table all other columns are features. Of text, labels are text, and a feature that is no
-    number is missing.
+    In a table, all other columns are features. In a text file, labels are text, and a feature that
+    is not a number is missing.
     """
     with reading(path, "table") as found:
         kind = _kind(found)
@@ -106,7 +106,7 @@ def read_labeled(
 
 
 def read_complete(path: Path, label: str) -> tuple[Any, list[Any] | Any]:
-    """The same, where every cell of a feature must be a number."""
+    """What `read_labeled` reads, if every cell of a feature is a number; others are refused."""
     X, y = read_labeled(path, label)
     for name in getattr(X, "column_names", ()):
         if X.column(name).null_count:
@@ -118,13 +118,13 @@ def read_complete(path: Path, label: str) -> tuple[Any, list[Any] | Any]:
 
 
 def private_targets(y: Any) -> Any:
-    """Private targets: text becomes numbers, cell by cell, and what is none of them is missing."""
+    """Private targets: text becomes numbers, cell by cell; other cells become missing."""
     kind = str(getattr(y, "type", ""))  # of Arrow; arrays have none
     return read_numbers(y) if kind in {"string", "large_string"} else y
 
 
 def public_targets(path: Path, y: Any) -> Any:
-    """The targets of public rows; refuses what is no number."""
+    """The targets of public rows; a target that is not a number is refused."""
     entries = np.atleast_1d(y) if isinstance(y, np.ndarray) else y
     targets = np.empty(len(entries))
     for row, entry in enumerate(entries):

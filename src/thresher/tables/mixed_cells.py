@@ -15,7 +15,7 @@ TIMES = (datetime.date, datetime.time, datetime.timedelta)
 def cell_table(columns: Mapping[str, list[Any]], known: pa.Schema | None = None) -> pa.Table:
     """A table of columns; one whose cells are of several types is text.
 
-    Of a part of a table the types are `known`.
+    For a part of a table, `known` has the types.
 
     Examples
     --------

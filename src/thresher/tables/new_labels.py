@@ -1,4 +1,4 @@
-"""New labels as entries of the column that they are to stand in."""
+"""New labels as entries of the column that they are written to."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def relabeled_array(array: NDArray[Any], labels: Mapping[int, Any], name: str) -
 
 
 def _as_kind(entry: Any, kind: Any) -> Any:
-    """A label read as a type needs it; a ValueError where it cannot be."""
+    """A label read as a type needs it; a ValueError if it does not fit."""
     if is_text(kind):
         if isinstance(entry, str):
             return entry

@@ -32,7 +32,7 @@ def read(path: Path) -> pa.Table:
 
 
 def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of an .npy file from row `start` on, at most so many at a time."""
+    """The rows of an .npy file from row `start` on, at most `most` at a time."""
     array, places = mapped(path), [int(name[1:]) for name in wanted]
     for lo in range(start, len(array), most):
         rows = _native(np.array(array[lo : lo + most]))
@@ -41,7 +41,7 @@ def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tu
 
 
 def write(files: Sequence[Path], change: Callable[[str, Array], Array], temporary: Path) -> None:
-    """Write the arrays of .npz files as one, packed as the first is.
+    """Write the arrays of .npz files as one file, compressed if the first one is.
 
     Arrays with one entry per row are joined and changed, all others kept.
     """
@@ -93,7 +93,7 @@ def table_of(path: Path, arrays: Arrays) -> pa.Table:
 
 
 def mapped(path: Path) -> Array:
-    """The rows of an .npy file, which stay there."""
+    """The rows of an .npy file as a memmap: they stay in the file."""
     array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InputError(

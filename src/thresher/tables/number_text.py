@@ -54,7 +54,7 @@ def number_pattern(decimal: str = ".", thousands: str | None = None, kind: str =
 def plain_numbers(
     cells: pa.ChunkedArray, decimal: str = ".", thousands: str | None = None, kind: str = "number"
 ) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Cells as Arrow reads numbers, and which of them are none; missing ones stay missing.
+    """Cells written the way Arrow reads numbers, and which are not numbers; missing ones stay so.
 
     Examples
     --------

@@ -37,7 +37,7 @@ def is_packed(path: Path) -> bool:
 
 
 def inner_name(path: Path) -> str:
-    """The name of the file inside; of an archive that is not there yet, its own without .zip.
+    """The name of the file inside; for an archive that does not exist yet, its own without .zip.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def inner_name(path: Path) -> str:
 
 
 def member_of(path: Path) -> str:
-    """The name of the one file in an archive, what systems add to archives aside."""
+    """The name of the one file in an archive; files that operating systems add do not count."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = [each.filename for each in archive.infolist() if not each.is_dir()]
@@ -72,7 +72,7 @@ def _is_beside(name: str) -> bool:
 
 
 def open_bytes(path: Path, encoding: str | None = None) -> IO[bytes]:
-    """A file to read from: unpacked where it is packed, and as UTF-8 where it has an encoding."""
+    """A file to read from: unpacked if it is packed, and as UTF-8 if `encoding` is another one."""
     file = _opened(path)
     return file if encoding is None else io.BufferedReader(_Recoded(file, path, encoding))
 
@@ -85,7 +85,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def unpacked(path: Path) -> Path:
-    """A file with what is inside a packed one, gone at the end; any other file is itself."""
+    """A temporary file with the contents of a packed one; any other file as it is."""
     return _unpacked(path, path.stat().st_mtime_ns) if is_packed(path) else path
 
 
@@ -127,11 +127,11 @@ class _Recoded(io.RawIOBase):
         self.ready = b""
 
     def readable(self) -> bool:
-        """Whether it can be read: yes."""
+        """True: it can be read."""
         return True
 
     def readinto(self, buffer: object) -> int:
-        """Fill a buffer; how many bytes there were."""
+        """Fill a buffer; return how many bytes were read."""
         view = memoryview(buffer)  # type: ignore[arg-type]
         last = False
         while not self.ready and not last:
@@ -149,6 +149,6 @@ class _Recoded(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Close the file, too."""
+        """Close this and the file that it reads."""
         self.file.close()
         super().close()

@@ -32,7 +32,7 @@ def read(path: Path) -> pa.Table:
 
 
 def batches(path: Path, wanted: list[str], start: int, most: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows from the group on that row `start` is in, at most so many at a time."""
+    """The rows from the group that holds row `start` on, at most `most` at a time."""
     with open_parquet(path, buffer_size=BUFFER, pre_buffer=False) as file:
         size = max(64, min(most, BATCH // _row_bytes(file, wanted)))
         groups, row, first = [], 0, None
@@ -64,7 +64,7 @@ def sizes(path: Path, wanted: list[str]) -> tuple[int, int]:
 
 
 def write(data: pa.Table, like: Path, temporary: Path) -> None:
-    """Write a table, compressed and with dictionaries as another file is."""
+    """Write a table, with the compression and the dictionaries that the file `like` has."""
     with open_parquet(like) as file:
         group, views = file.metadata.row_group(0), file.schema_arrow
         columns = [group.column(place) for place in range(group.num_columns)]
@@ -96,7 +96,7 @@ def _check_codes(path: Path, data: pa.Table) -> None:
 
 
 def _check_rows(path: Path, file: parquet.ParquetFile, found: int) -> None:
-    """Raise where pages end early: Arrow takes that for the end of a group, without an error."""
+    """Raise if pages end early: Arrow takes that for the end of a group, without an error."""
     if found != file.metadata.num_rows:
         raise InputError(
             f"{path} is damaged: its footer says that there are {file.metadata.num_rows} rows, "
@@ -105,7 +105,7 @@ def _check_rows(path: Path, file: parquet.ParquetFile, found: int) -> None:
 
 
 def _row_bytes(file: parquet.ParquetFile, wanted: list[str]) -> int:
-    """At most the bytes of a row of some columns; of a row of all where some hold text."""
+    """An upper bound for the bytes of a row of some columns; of all columns if some hold text."""
     types = [file.schema_arrow.field(name).type for name in wanted]
     if all(pa.types.is_primitive(each) for each in types):
         return max(1, sum(each.bit_width for each in types) // 8)

@@ -33,7 +33,7 @@ def find_files(spec: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The files that `spec` means: one, all tables of a folder, or all that fit a pattern.
 
     They are of one kind and sorted by name. In a folder, hidden files, files that begin with "_"
-    and files that are no tables are passed over.
+    and files that are not tables are skipped.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def check_delimiter(delimiter: object) -> str:
 
 
 def delimiter_of(kind: str, given: str | None = None) -> str | None:
-    r"""What stands between the cells of a kind of file: what is given, else the usual character.
+    r"""The delimiter of a kind of file: the one that is given, else the usual one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Private rows as numbers, by an encoder that was fitted on public ones, each row for itself.
+"""Private rows as numbers, by an encoder that was fitted on public ones, each row by itself.
 
 What one row holds changes nothing in how another one is read, and it raises nothing: a cell that
 cannot be read is NaN, and its row counts for nothing. Names and types of columns are public.
@@ -36,8 +36,8 @@ def check_encoder(encoder: Encoder) -> Encoder:
 def encode_private(source: str, table: pa.Table, encoder: Encoder) -> Floats:
     """The rows of a private table as numbers, NaN where a cell cannot be read.
 
-    As in the public encoder a missing number is what fills it, and a category that was not seen
-    is all zeros.
+    As in the public encoder, missing numbers are filled, and a category that was not seen is all
+    zeros.
     """
     for feature in encoder.features:
         if feature.name not in table.column_names:
@@ -69,7 +69,7 @@ def _categories(feature: Feature, column: pa.ChunkedArray) -> Floats:
 
 
 def _category(cell: Any) -> str | None:
-    """A cell as the text by which categories are told apart, None where it is missing."""
+    """A cell as text that tells its category from others; None if it is missing."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, bool):

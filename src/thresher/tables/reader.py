@@ -46,12 +46,12 @@ class Table:
 
     @property
     def name(self) -> str:
-        """What messages call it: the file, or the first of them."""
+        """Its name in messages: the file, or the first of several."""
         more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
         return f"{self.files[0]}{more}"
 
     def format(self) -> dict[str, Any]:
-        """How its files are read, for what tells one run from another."""
+        """How its files are read, which is part of what tells one run from another."""
         return {"delimiter": self.delimiter, "encoding": self.encoding, "na": list(self.na)}
 
     @property
@@ -74,20 +74,19 @@ def read_table(
         such as "parts/*.csv". Several files are read in the order of their names and must have the
         same columns.
     delimiter
-        What stands between cells of text: a comma in a .csv, a tab in a .tsv, and what the first
-        line of a .txt has most if not given. Files of other kinds have none.
+        What separates cells of text. If not given, a comma in a .csv, a tab in a .tsv, and the
+        character that the first line of a .txt has most often. Other kinds of files have none.
     encoding
-        That of text, such as "latin-1"; UTF-8 if not given.
+        The encoding of text, such as "latin-1"; UTF-8 if not given.
     na
         Words that say that a cell is missing, besides an empty one.
 
     Returns
     -------
     Table
-        Cells of text stay text; those that are empty and not in quotes are missing. Of an .npz, the
+        Cells of text stay text; those that are empty and not in quotes are missing. In an .npz, the
         columns of the array X are x0, x1 and so on, and arrays with one entry per row are columns
-        of their own, but for "classes" and those whose name ends in "_val". An .npy file is X
-        alone.
+        of their own, except "classes" and those whose name ends in "_val". An .npy file is X alone.
 
     Raises
     ------
@@ -138,7 +137,7 @@ def scan_table(
 def _unread(
     spec: str | os.PathLike[str], delimiter: str | None, encoding: str | None, na: Sequence[str]
 ) -> Table:
-    """The files and how to read them, still without columns."""
+    """A table of files that were not opened yet: how to read them, but no columns."""
     files, how = find_files(spec), check_encoding(encoding)
     kind = kind_of(files[0])
     between = delimiter_of(kind, delimiter)
@@ -150,7 +149,7 @@ def _unread(
 def common_schema(
     files: Sequence[Path], kind: str, delimiter: str | None, encoding: str | None = None
 ) -> pa.Schema:
-    """The columns of the first file, if all have the same."""
+    """The columns of the first file, which all other files must have, too."""
     first = _schema(files[0], kind, delimiter, encoding)
     for path in files[1:]:
         found = _schema(path, kind, delimiter, encoding)
@@ -191,7 +190,7 @@ def read_batches(
 
 
 def read_columns(path: Path, kind: str) -> pa.Table:
-    """The table in a file that is no text, as it is: maybe without rows."""
+    """The table in a file that is not text, as it is; it may have no rows."""
     return FORMATS[kind].read(unpacked(path))
 
 
@@ -207,7 +206,7 @@ def input_digest(files: Iterable[Path]) -> str:
 def validation_inside(table: Table, label: str) -> Table | None:
     """The validation set that an .npz file holds besides the points, as `thresher embed` writes it.
 
-    Its arrays are those of the points with "_val" behind their names.
+    Its arrays have the names of those of the points with "_val" at the end.
     """
     if table.kind != "npz" or len(table.files) > 1:
         return None
@@ -223,7 +222,7 @@ def validation_inside(table: Table, label: str) -> Table | None:
 
 
 def record_path(path: Path) -> Path:
-    """Where the record of a table of text is, which has no room for one itself.
+    """The path of the record beside a text file, which has no room for a record itself.
 
     Examples
     --------
@@ -234,7 +233,7 @@ def record_path(path: Path) -> Path:
 
 
 def record_of(table: Table) -> dict[str, Any]:
-    """What a table of results says about how it was made; empty where it says nothing."""
+    """What a table of results says about how it was made; empty if it says nothing."""
     beside = record_path(table.files[0])
     try:
         if table.is_text:
@@ -280,7 +279,7 @@ def _read_one(path: Path, kind: str, delimiter: str | None, encoding: str | None
 
 @contextlib.contextmanager
 def _refusing(path: Path, kind: str) -> Iterator[None]:
-    """Say of whatever goes wrong inside that the file is damaged."""
+    """Turn any error inside into one that says that the file is damaged."""
     try:
         yield
     except InputError:

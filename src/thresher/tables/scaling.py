@@ -1,9 +1,9 @@
 """Scaling columns to one scale, the same to the last bit however the rows are cut.
 
-"plain" takes mean and deviation of all rows. "robust" leaves out the extreme rows of each column,
-and "ranks" takes ranks instead of the numbers; both need quantiles. These are exact up to
-`rows_kept` rows. Of a longer table they are taken from a fixed sample: a row is in it or not by a
-hash of its place in the table, so that one pass is enough and the parts do not matter.
+"plain" takes the mean and the deviation of all rows. "robust" leaves out the extreme rows of each
+column, and "ranks" takes ranks instead of the numbers; both need quantiles. These are exact up to
+`rows_kept` rows. For a longer table they come from a fixed sample: a hash of its place in the table
+decides whether a row is in it, so that one pass is enough and the parts do not matter.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Moments:
         self.count = both
 
     def ends(self) -> Ends:
-        """Mean and deviation, once all numbers are there; the latter is 0 where all are equal."""
+        """Mean and deviation, once all numbers were added; the deviation is 0 if all are equal."""
         if self.low == self.high:
             return (self.low,), (0.0,)
         if len(self.waiting):
@@ -82,7 +82,7 @@ class Moments:
 
 @dataclass
 class Sample:
-    """Numbers of at most `most` rows, chosen by the marks of the rows.
+    """The numbers of at most `most` rows, chosen by the marks of the rows.
 
     Examples
     --------
@@ -119,12 +119,12 @@ class Sample:
 
 
 def rows_kept(columns: int) -> int:
-    """How many rows a sample has at most, for a table of so many columns of numbers."""
+    """The most rows that a sample has, for a table with this many columns of numbers."""
     return max(LEAST_ROWS, MOST_NUMBERS // max(1, columns))
 
 
 def row_marks(first: int, count: int) -> LongWords:
-    """For the rows from `first` on, numbers that look random: the same for a place in any table.
+    """A mark for each row from `first` on: it looks random and depends on the row's place alone.
 
     The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
     """
@@ -136,7 +136,7 @@ def row_marks(first: int, count: int) -> LongWords:
 
 
 def trimmed(numbers: Floats) -> Floats:
-    """Numbers in order without the extremes; all of them where the rest would all be equal.
+    """Numbers in order without the extremes; all of them if the rest would all be equal.
 
     Examples
     --------
@@ -167,29 +167,29 @@ def rank(numbers: Floats, knots: Sequence[float]) -> Floats:
 
 
 def unrank(ranks: Floats, knots: Sequence[float]) -> Floats:
-    """The numbers of which these are the ranks."""
+    """The numbers that have these ranks."""
     places, levels = _stairs(knots)
     return np.interp(ranks, levels, places)
 
 
 def _stairs(knots: Sequence[float]) -> tuple[Floats, Floats]:
-    """Different knots, and the middle of the places of each."""
+    """The distinct knots, and the middle of the places of each."""
     different, first, times = np.unique(knots, return_index=True, return_counts=True)
     return different, first + (times - 1) / 2
 
 
 def moments_of(numbers: Floats) -> Ends:
-    """Mean and deviation of numbers that are all there."""
+    """Mean and deviation of numbers that are in memory."""
     moments = Moments()
     moments.add(numbers)
     return moments.ends()
 
 
 def moments_of_shares(times: Sequence[int], rows: int, *, together: bool) -> Ends:
-    """Means and deviations of columns of 0 and 1 that are 1 so many times.
+    """Means and deviations of columns of 0 and 1; each is 1 in as many rows as `times` says.
 
-    If they count together, then as much as one number: their deviations are equal, and once divided
-    by them the variances add up to 1.
+    With `together`, all columns weigh as much as one number: their deviations are equal, and once
+    the columns are divided by them, the variances add up to 1.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Delimited text as Arrow tables of text: whole, in batches, or each line for itself.
+"""Delimited text as Arrow tables of text: whole, in batches, or each line by itself.
 
-`read` and `batches` refuse what is no table, and say in which line. `read_lines` is for private
-rows, of which no error may tell. A quote that is never closed would take in the lines that follow
-it, and so one row would change many. There it cannot: a row is a line, from one line feed to the
-next. A line that cannot be read as one row (another number of cells than the header has, an open
-quote, bytes that are not UTF-8, a carriage return inside, 16 MiB or more) is left out, and nothing
-else changes. Only what is wrong with the header is refused, which is public.
+`read` and `batches` refuse a file that is not a table, and say which line is wrong. `read_lines` is
+for private rows, about which no error may say anything. A quote that is never closed would take in
+the lines that follow it, so that one row would change many. `read_lines` prevents that: a row is a
+line, from one line feed to the next. A line that cannot be read as one row (another number of cells
+than the header has, an open quote, bytes that are not UTF-8, a carriage return inside, 16 MiB or
+more) is left out, and nothing else changes. Only a wrong header is refused, which is public.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SWAP = bytes.maketrans(b"\r\n", b"\n\r")
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The rows of a text file that could be read, and of which lines they are, if asked for."""
+    """The rows of a text file that could be read, and the numbers of their lines, if asked for."""
 
     table: pa.Table
     numbers: list[int] = field(default_factory=list)  # the line of each row, from 1
@@ -46,11 +46,10 @@ class Lines:
 
 
 def read(path: Path, delimiter: str, encoding: str | None = None) -> pa.Table:
-    """The table in a file: a header, then rows as wide; all cells are text.
+    """The table in a file: a header, then rows of the same width; all cells are text.
 
     Cells that are empty and not in quotes are missing; cells in quotes may hold line ends. Empty
-    lines are passed over. The text is UTF-8, with or without a byte order mark, or as its encoding
-    says.
+    lines are skipped. The text is UTF-8, with or without a byte order mark, or in `encoding`.
     """
     source = Delimited.open(path, delimiter, encoding=encoding)
     header, first = islice(chain(source.records(), (None, None)), 2)
@@ -62,7 +61,7 @@ def read(path: Path, delimiter: str, encoding: str | None = None) -> pa.Table:
 
 
 def first_line(path: Path, encoding: str | None = None) -> str:
-    """The first line of a file that says something."""
+    """The first line of a file that is not empty."""
     with open_bytes(path, encoding) as file:
         for line in file.read(BATCH).splitlines():
             if line.strip():
@@ -93,7 +92,7 @@ def batches(
 
 
 def read_lines(path: Path, delimiter: str, *, numbered: bool = False) -> Lines:
-    """The private rows of a file, each line for itself; with `numbered`, where they are."""
+    """The private rows of a file, each line by itself; with `numbered`, also their line numbers."""
     source, header = _first_line(path, delimiter)
     names = read_names(path, source, header if header.stop > header.start else None)
     check_names(path, names)
@@ -117,7 +116,7 @@ def _no_rows(path: Path) -> InputError:
 def _pieces(
     path: Path, delimiter: str, encoding: str | None = None
 ) -> Generator[tuple[list[str], Delimited, int, int]]:
-    """Pieces of text that have rows and end where one does.
+    """Pieces of text that have rows, and end where a row ends.
 
     With each come the names of the columns, where its rows start, and how many lines are before it.
     """
@@ -141,7 +140,7 @@ def _pieces(
 
 
 def _last_end(path: Path, text: bytes, delimiter: str, lines: int) -> int:
-    """Where the last record ends of which text behind it shows that it is through."""
+    """Where the last complete record ends: more text follows it."""
     end = 0
     if b'"' in text:
         for record in Delimited(text, delimiter).records():
@@ -161,7 +160,7 @@ def _rows(
     path: Path, source: Delimited, start: int, names: list[str],
     wanted: Sequence[str] | None = None, lines: int = 0,
 ) -> pa.Table:  # fmt: skip
-    """The rows from the byte `start` on; so many lines come before the source."""
+    """The rows from the byte `start` on; `lines` lines come before the source."""
     body, between = memoryview(source.raw)[start:], source.delimiter
     if source.raw.find(b'"', start) < 0:
         try:
@@ -281,7 +280,7 @@ def _is_plain(source: Delimited, start: int) -> bool:
 
 
 def _is_one_a_line(body: pa.Buffer, table: pa.Table, delimiter: str) -> bool:
-    """Whether Arrow made one row of each line, which only a quote can keep it from.
+    """Whether Arrow made one row of each line; only an open quote can prevent that.
 
     An open quote takes in lines or loses one, so there are fewer rows; in the last line it does
     neither.
@@ -319,7 +318,7 @@ def _one_by_one(source: Delimited, header: Record, names: list[str]) -> Lines:
 
 
 def _fault(line: bytes, whole: re.Pattern[bytes], delimiter: bytes, width: int) -> str:
-    """Why a line is no row; empty where it is one."""
+    """Why a line is not a row; empty if it is one."""
     if b"\r" in line:
         return "it has a carriage return inside"
     cells = line.count(delimiter) + 1
@@ -335,7 +334,7 @@ def _fault(line: bytes, whole: re.Pattern[bytes], delimiter: bytes, width: int) 
 
 
 def _whole(delimiter: str, width: int) -> re.Pattern[bytes]:
-    """The pattern of a line of so many cells, without an open quote."""
+    """The pattern of a line of `width` cells, without an open quote."""
     between = re.escape(delimiter).encode()
     cell = rb'(?:"(?:[^"]++|"")*+"|(?!"))[^' + between + rb"]*+"
     return re.compile(cell + rb"(?:" + between + cell + rb"){%d}" % (width - 1), re.DOTALL)
