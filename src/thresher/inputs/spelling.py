@@ -121,7 +121,7 @@ def missing(where: str, what: str, name: str, names: Iterable[str], role: str = 
     return InputError(f"{where} has no {what} {name!r}{place}{said}{first_names(known)}")
 
 
-def first_names(names: Sequence[str]) -> str:
+def first_names(names: Sequence[Hashable]) -> str:
     """The first names for a message, and how many more there are.
 
     Examples

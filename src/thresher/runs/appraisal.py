@@ -15,7 +15,7 @@ from thresher.errors import InputError, ScaleWarning, ThresherWarning, option
 from thresher.inputs.checked_inputs import Validation
 from thresher.inputs.checks import rows_text
 from thresher.inputs.spelling import first_names, missing
-from thresher.price_list import NOISE, UNSCALED, PriceList
+from thresher.price_list import NOISE, UNSCALED, PriceList, unknown_labels
 from thresher.regression import REGRESSION, check_targets
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.scales import scale_mismatch
@@ -226,8 +226,5 @@ def _known_labels(
     found = [label if label in exact else written.get(str(label), label) for label in labels]
     strange = [row for row, label in enumerate(found) if label not in exact]
     if strange:
-        raise InputError(
-            f"{source} has labels that the price list does not know in {rows_text(strange)}, such "
-            f"as {found[strange[0]]!r}: it knows {', '.join(map(repr, list(written)[:12]))}"
-        )
+        raise unknown_labels(source, strange, found[strange[0]], classes)
     return found
