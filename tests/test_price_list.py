@@ -169,6 +169,6 @@ def test_labels_that_a_list_does_not_know_are_refused_with_what_is_possible():
             refused(X, ["car", "bus"])
     with pytest.raises(th.InputError, match="^label has labels that the price list does not know"):
         prices.values(X, ["car", "train"], label="bus")
+    of_numbers = th.NeighborCounts(X, [0, 1], classes=[0, 1, 2]).add(X, [0, 1]).price_list()
     with pytest.raises(th.InputError, match="such as 7: it knows 0, 1, 2;"):
-        of_numbers = th.NeighborCounts(X, [0, 1], classes=[0, 1, 2]).add(X, [0, 1]).price_list()
         of_numbers.newcomer_values(X, np.array([7, 7]))

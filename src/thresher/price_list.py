@@ -47,6 +47,10 @@ NOISE = (
     "this price list comes from a private release that cannot be told from noise: it says "
     "nothing about what points are worth, so do not pay anyone by it"
 )
+WRITTEN_BY = either(
+    "PriceList.save and Release.save write one",
+    f"thresher release {option('out_prices')} writes one",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +318,7 @@ class PriceList:
     @classmethod
     def load(cls, path: str | Path) -> PriceList:
         """The price list that `save` wrote, equal to the last bit. Reads a saved release, too."""
-        with reading(path, "price list") as found:
+        with reading(path, "price list of Thresher", otherwise=WRITTEN_BY) as found:
             document: Any = json.loads(found.read_text(encoding="utf-8"))
             if isinstance(document, dict) and "prices" in document and "record" in document:
                 document = document["prices"]  # of a private release
