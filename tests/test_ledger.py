@@ -46,6 +46,11 @@ def test_a_new_ledger_has_its_terms_and_nothing_spent(path):
     assert {file.name for file in path.parent.iterdir()} == {"ledger.db", "ledger.db.witness"}
 
 
+def test_a_ledger_is_not_called_but_opened_or_created(path):
+    with pytest.raises(InputError, match=r"got 'l.db': Ledger.open\(path\) .* Ledger.create\(path"):
+        Ledger("l.db")
+
+
 @pytest.mark.parametrize(
     ("terms", "name"),
     [

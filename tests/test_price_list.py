@@ -148,8 +148,27 @@ def test_wrong_points_are_refused():
     with pytest.raises(th.InputError, match="X has 1 features but X_val has 2"):
         prices.values(X[:, :1], y)
     with pytest.raises(
-        th.InputError, match=r"y has labels not in classes in rows 0, 1, .*first is 9"
+        th.InputError, match=r"y has labels that the price list does not know in rows 0, 1, .* as 9"
     ):
         prices.newcomer_values(X, 9)
-    with pytest.raises(th.InputError, match="label has labels not in classes"):
+    with pytest.raises(th.InputError, match="label has labels that the price list does not know"):
         prices.values(X, y, label="x")
+
+
+def test_labels_that_a_list_does_not_know_are_refused_with_what_is_possible():
+    counts = th.NeighborCounts([[0.0, 1.0], [1.0, 0.0]], ["car", "train"])
+    prices = counts.add([[0.1, 1.0]], ["car"]).price_list()
+    X = [[0.0, 1.0], [1.0, 0.0]]
+    said = (
+        "^y has labels that the price list does not know in row 1, such as 'bus': it knows 'car', "
+        "'train'; leave those rows out, or ask for a release whose validation set or classes= has "
+        "these labels$"
+    )
+    for refused in (prices.values, prices.newcomer_values, prices.label_values):
+        with pytest.raises(th.InputError, match=said):
+            refused(X, ["car", "bus"])
+    with pytest.raises(th.InputError, match="^label has labels that the price list does not know"):
+        prices.values(X, ["car", "train"], label="bus")
+    of_numbers = th.NeighborCounts(X, [0, 1], classes=[0, 1, 2]).add(X, [0, 1]).price_list()
+    with pytest.raises(th.InputError, match="such as 7: it knows 0, 1, 2;"):
+        of_numbers.newcomer_values(X, np.array([7, 7]))

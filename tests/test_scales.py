@@ -128,6 +128,31 @@ def test_the_command_refuses_rows_on_another_scale(prices):
     assert thresher("appraise", "scaled.csv", "--prices", "prices.json").returncode == 0
 
 
+def test_the_command_refuses_more_or_fewer_columns_than_a_list_without_names_expects(prices):
+    lines = Path("scaled.csv").read_text().splitlines()
+    write_lines("more.csv", ["id", *(f"{700 + row}" for row in range(60))], lines)
+    write_lines("odd.csv", ["x9", *("0.5" for _ in range(60))], lines)
+    write_lines("fewer.csv", [], [line.partition(",")[2] for line in lines])
+    about = ["--prices", "prices.json"]
+    for name, said in {
+        "more.csv": "has 6 columns of features ('id', 'x0', 'x1', 'x2', 'x3', 'x4'), but the price "
+        "list expects 5: 'id' looks like an id: leave it out with --ignore id",
+        "odd.csv": "but the price list expects 5: leave the others out with --ignore",
+        "fewer.csv": "has 4 columns of features ('x1', 'x2', 'x3', 'x4'), but the price list "
+        "expects 5: add the columns that are missing",
+    }.items():
+        done = thresher("appraise", name, *about)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert said in done.stderr
+    assert thresher("appraise", "more.csv", *about, "--ignore", "id").returncode == 0
+
+
+def write_lines(path, cells, lines):
+    """A column of cells before the lines of a table, if there is one."""
+    joined = map(",".join, zip(cells, lines, strict=True)) if cells else lines
+    Path(path).write_text("\n".join(joined) + "\n")
+
+
 @pytest.mark.parametrize("factor", [10, -10, 100])
 @pytest.mark.parametrize("rows", [59, 60])
 def test_what_is_quoted_lies_outside(factor, rows):

@@ -268,6 +268,15 @@ def test_a_list_that_is_none_is_refused(data):
     done = thresher("appraise", "points.csv", "--prices", "prices.json")
     assert done.returncode == 1
     assert "does not hold a price list" in done.stderr
+    th.Ledger.create("l.db", epsilon=1, delta=0)
+    for name in ("points.csv", "l.db"):
+        done = thresher("appraise", "points.csv", "--prices", name)
+        assert done.stderr == (
+            f"thresher: {name} does not hold a price list of Thresher, or is damaged: thresher "
+            "release --out-prices writes one\n"
+        )
+        with pytest.raises(th.InputError, match=r": PriceList.save and Release.save write one$"):
+            th.PriceList.load(name)
 
 
 def test_a_price_list_names_the_columns_it_needs(data):

@@ -180,7 +180,7 @@ def _path(path: object) -> Path:
 def reading(path: str | Path, kind: str, *, otherwise: str = "") -> Iterator[Path]:
     """Yield the path of an existing file; errors inside say that it does not hold a `kind`.
 
-    `otherwise` is what to do if there is no such file.
+    `otherwise` is what to do if there is no such file, or text that cannot be parsed.
     """
     found = _path(path)
     if not is_file(found):
@@ -192,7 +192,10 @@ def reading(path: str | Path, kind: str, *, otherwise: str = "") -> Iterator[Pat
             raise
         raise InputError(f"{found} does not hold a {kind}: {refused}") from None
     except BROKEN as broken:
-        raise damaged(found, f"does not hold a {kind}, or is damaged", broken) from broken
+        what = f"does not hold a {kind}, or is damaged"
+        if otherwise and isinstance(broken, json.JSONDecodeError | UnicodeDecodeError):
+            raise InputError(f"{found} {what}: {otherwise}") from broken
+        raise damaged(found, what, broken) from broken
 
 
 def is_file(path: Path) -> bool:

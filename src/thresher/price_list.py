@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Array, Floats
-from thresher.errors import InputError, ScaleWarning, option
+from thresher.errors import InputError, ScaleWarning, either, option
 from thresher.files import reading, sealed, write_text
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs.arrays import pack_array, unpack_array
 from thresher.inputs.checked_inputs import Validation
-from thresher.inputs.checks import check_flag
+from thresher.inputs.checks import check_flag, rows_text
+from thresher.inputs.labels import check_labels
+from thresher.inputs.spelling import first_names
 from thresher.neighbors.ball import Neighbors
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.walk import value, visit
@@ -44,6 +46,10 @@ UNSCALED = (
 NOISE = (
     "this price list comes from a private release that cannot be told from noise: it says "
     "nothing about what points are worth, so do not pay anyone by it"
+)
+WRITTEN_BY = either(
+    "PriceList.save and Release.save write one",
+    f"thresher release {option('out_prices')} writes one",
 )
 
 
@@ -189,13 +195,15 @@ class PriceList:
             If given, the values that the points would have under this label, or with this target,
             if nothing else changed.
         """
-        points = self.side.check_points(X, _spread(y, X))
-        code = None if label is None else self.side.classes.code("label", label)
+        points = self._check_points(X, _spread(y, X))
+        code = None
+        if label is not None:
+            code = self.side.classes.code("label", self._known("label", [label])[0])
         return self._values(points, "members", code)
 
     def newcomer_values(self, X: object, y: object) -> Floats:
         """What each point would be worth as the only addition; `y` may be one label for all."""
-        return self._values(self.side.check_points(X, _spread(y, X)), "newcomers")
+        return self._values(self._check_points(X, _spread(y, X)), "newcomers")
 
     def best_targets(self, X: object, y: object = None) -> tuple[Floats, Floats]:
         """For regression: the target under which each point would be worth most, and its value.
@@ -230,7 +238,7 @@ class PriceList:
         newcomers.
         """
         labels = [self.classes[0]] * _count(X) if y is None else _spread(y, X)
-        points = self.side.check_points(X, labels)
+        points = self._check_points(X, labels)
         self._warn_of_scale(3)
         values = np.zeros((len(points), len(self.classes)))
         self.add_label_values(points, values, member=y is not None)
@@ -269,6 +277,19 @@ class PriceList:
     def _semivalue(self) -> Semivalue:
         return check_semivalue(self.semivalue, calibrated=self.side.kind == BALL)
 
+    def _check_points(self, X: object, y: object) -> SidePoints:
+        return self.side.check_points(X, self._known("y", y))
+
+    def _known(self, name: str, y: Any) -> Any:
+        """Labels, all of them classes of the list: nobody can add a class to it."""
+        if isinstance(self.side, NumberSide):
+            return y
+        labels = check_labels(name, y)
+        strange = np.flatnonzero(self.side.classes.known_codes(labels) < 0)
+        if len(strange):
+            raise unknown_labels(name, strange, list(labels)[strange[0]], self.classes)
+        return labels
+
     def _values(self, points: SidePoints, who: Who, label: int | None = None) -> Floats:
         self._warn_of_scale(4)
         return self.pay(points, who, label)
@@ -297,7 +318,7 @@ class PriceList:
     @classmethod
     def load(cls, path: str | Path) -> PriceList:
         """Load the price list that `save` wrote, equal to the last bit, or that of a release."""
-        with reading(path, "price list") as found:
+        with reading(path, "price list of Thresher", otherwise=WRITTEN_BY) as found:
             document: Any = json.loads(found.read_text(encoding="utf-8"))
             if isinstance(document, dict) and "prices" in document and "record" in document:
                 document = document["prices"]  # of a private release
@@ -320,6 +341,17 @@ class PriceList:
             raise InputError("its encoding is not a record")
         side = stored_side(kind, document, arrays)
         return cls(side, semivalue, table, **marks, encoding=encoding)
+
+
+def unknown_labels(
+    name: str, rows: Sequence[int] | NDArray[Any], label: object, classes: Sequence[Hashable]
+) -> InputError:
+    """An error about rows whose labels a price list does not know; the first is `label`."""
+    return InputError(
+        f"{name} has labels that the price list does not know in {rows_text(rows)}, such as "
+        f"{label!r}: it knows {first_names(classes)}; leave those rows out, or ask for a release "
+        f"whose validation set{either(' or classes=', '')} has these labels"
+    )
 
 
 def _packed(arrays: dict[str, Array], table: Array, *, plain: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
 
 from thresher.errors import InputError, shortened
@@ -117,10 +117,20 @@ def missing(where: str, what: str, name: str, names: Iterable[str], role: str = 
     known = list(names)
     near = nearest(name, known)
     said = f": did you mean {told_apart(near[0], name)}? It has " if near else ": it has "
-    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
-    listed = ", ".join(map(repr, known[:MOST_NAMES])) + more
     place = f" ({role})" if role else ""
-    return InputError(f"{where} has no {what} {name!r}{place}{said}{listed}")
+    return InputError(f"{where} has no {what} {name!r}{place}{said}{first_names(known)}")
+
+
+def first_names(names: Sequence[Hashable]) -> str:
+    """The first names for a message, and how many more there are.
+
+    Examples
+    --------
+    >>> print(first_names([f"x{place}" for place in range(13)]))
+    'x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7', 'x8', 'x9', 'x10', 'x11' and 1 more
+    """
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(repr, names[:MOST_NAMES])) + more
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:

@@ -78,6 +78,11 @@ class Ledger(Terms):
     """
 
     def __init__(self, chain: Chain) -> None:
+        if not isinstance(chain, Chain):
+            raise InputError(
+                f"Ledger cannot be called, got {chain!r}: Ledger.open(path) opens an existing "
+                "ledger, and Ledger.create(path, epsilon=, delta=) makes a new one"
+            )
         self._kept: Chain | None = chain
         self._path = chain.path
         self._cap = _read_cap(chain)

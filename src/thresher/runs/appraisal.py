@@ -14,15 +14,17 @@ from thresher.array_types import Array, Floats
 from thresher.errors import InputError, ScaleWarning, ThresherWarning, option
 from thresher.inputs.checked_inputs import Validation
 from thresher.inputs.checks import rows_text
-from thresher.inputs.spelling import missing
-from thresher.price_list import NOISE, UNSCALED, PriceList
+from thresher.inputs.spelling import first_names, missing
+from thresher.price_list import NOISE, UNSCALED, PriceList, unknown_labels
 from thresher.regression import REGRESSION, check_targets
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.scales import scale_mismatch
 from thresher.sides.forest_side import ForestSide
 from thresher.sides.target_side import TargetClasses
+from thresher.tables.column_profile import profile
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder
+from thresher.tables.guesses import guess_id
 from thresher.tables.reader import Table, input_digest, read_table
 
 FORMAT = "thresher.appraisal/1"
@@ -94,6 +96,7 @@ def appraise_files(
     about: dict[str, Any] = {"label": label, "id": id, "ignore": ignore}
     about |= {"task": REGRESSION} if numbers else {}
     columns, X = _rows(table, listed, about, fill)
+    _check_width(columns, X.shape[1], listed.side.width)
     _check_scales(columns.source, X, listed, anyway=anyway)
     y = (
         _known_targets(columns.source, columns.labels, known_as.bounds)
@@ -153,6 +156,27 @@ def _rows(
     return columns, encoder.transform(columns)
 
 
+def _check_width(columns: Columns, width: int, wanted: int) -> None:
+    """Refuse a table whose number of features is not that of a price list that names none."""
+    if width == wanted:
+        return
+    said = (
+        f"{columns.source} has {width} columns of features ({first_names(columns.names)}), but the "
+        f"price list expects {wanted}"
+    )
+    if width < wanted:
+        raise InputError(
+            f"{said}: add the columns that are missing, in the order in which the points of the "
+            "list had them"
+        )
+    odd = guess_id(profile(name, columns.features.column(name)) for name in columns.names)
+    way_out = f"leave the others out with {option('ignore')}"
+    if odd is not None:
+        way_out = f"{odd.column!r} looks like an id: leave it out with "
+        way_out += option("ignore", [odd.column])
+    raise InputError(f"{said}: {way_out}")
+
+
 def _check_scales(source: str, X: Array, listed: PriceList, *, anyway: bool) -> None:
     """Refuse, or with `anyway` warn of, values that would have the wrong size."""
     if not listed.scaled and not anyway:  # with it, the list warns by itself
@@ -202,8 +226,5 @@ def _known_labels(
     found = [label if label in exact else written.get(str(label), label) for label in labels]
     strange = [row for row, label in enumerate(found) if label not in exact]
     if strange:
-        raise InputError(
-            f"{source} has labels that the price list does not know in {rows_text(strange)}, such "
-            f"as {found[strange[0]]!r}: it knows {', '.join(map(repr, list(written)[:12]))}"
-        )
+        raise unknown_labels(source, strange, found[strange[0]], classes)
     return found

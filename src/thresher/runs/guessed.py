@@ -10,7 +10,7 @@ from typing import Any
 
 from thresher.errors import InputError, option
 from thresher.inputs.coded import Coded
-from thresher.inputs.spelling import MOST_NAMES
+from thresher.inputs.spelling import first_names
 from thresher.runs.choice import ARRAYS
 from thresher.runs.settings import Settings
 from thresher.tables.column_profile import Profile, profile
@@ -142,9 +142,7 @@ def no_label(table: Table, known: list[Profile]) -> InputError:
     """An error that says which columns the labels may be in."""
     likely = label_candidates(known)
     names = likely or [each.name for each in known]
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    shown = ", ".join(map(repr, names[:MOST_NAMES]))
-    what = f"; it may be one of {shown}{more}" if likely else f"; the columns are {shown}{more}"
+    what = f"; {'it may be one of' if likely else 'the columns are'} {first_names(names)}"
     return InputError(
         f"{table.name} has no column {USUAL!r}, and none that is plainly the labels: name it with "
         f"{option('label')}{what}"

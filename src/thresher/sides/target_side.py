@@ -44,7 +44,8 @@ class TargetClasses(Classes):
         if len(outside):
             raise InputError(
                 f"{name} has {targets[outside[0]]:g} in row {first + int(outside[0])}, outside "
-                f"the bounds {self.bounds[0]:g} to {self.bounds[1]:g}: pass wider bounds="
+                f"the bounds {self.bounds[0]:g} to {self.bounds[1]:g}: pass wider bounds= where "
+                "the points are counted"
             )
         return self.grid.steps(targets)
 
