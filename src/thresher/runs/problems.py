@@ -34,7 +34,7 @@ from thresher.tables.columns import Columns, check_ids, entries_of
 from thresher.tables.delimited import likely_delimiter
 from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.guesses import Guess, label_candidates
-from thresher.tables.packing import open_bytes
+from thresher.tables.packing import check_encoding, open_bytes
 from thresher.tables.paths import TEXT_KINDS, find_files, kind_of
 from thresher.tables.reader import Table, read_table, scan_table
 from thresher.tables.text import first_line
@@ -259,7 +259,7 @@ def _reading_fix(settings: Settings) -> dict[str, Any]:
         return {}
     if settings.encoding is None and (encoding := _likely_encoding(path)):
         return {"encoding": encoding}
-    likely = likely_delimiter(first_line(path, settings.encoding))
+    likely = likely_delimiter(first_line(path, check_encoding(settings.encoding)))
     usual = settings.delimiter or TEXT_KINDS[kind_of(path)]
     if settings.delimiter is None and likely != usual:
         return {"delimiter": "tab" if likely == "\t" else likely}
