@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tabular import put, thresher
 
@@ -13,7 +15,7 @@ def _folder(tmp_path, monkeypatch):
 
 def rows_of(count, *more):
     """Lines of a table with columns x and y, in two clear classes, and what is put in besides."""
-    lines = [f"{row % 2 * 100 + row},{'cat dog'.split()[row % 2]}" for row in range(count)]
+    lines = [f"{row % 2 * 100 + row},{['cat', 'dog'][row % 2]}" for row in range(count)]
     return [",".join([line, *(each(row) for each in more)]) for row, line in enumerate(lines)]
 
 
@@ -34,3 +36,47 @@ def test_an_unknown_encoding_is_refused_alike_by_all_verbs(verb, encoding):
     said = said_by(1, name, "a.csv", "--encoding", encoding, *more)
     wanted = f"--encoding must be one such as latin-1, cp1252 or utf-16, got {encoding!r}"
     assert said == f"thresher: {wanted}\n"
+
+
+SKIP = ("--label", "y", "--unlabeled", "skip", "--trees", "2", "--out", "v.csv")
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "said"),
+    [
+        ("{even}", ("--id", "extra"), "ids that are not distinct: '8' in rows 8, 9; '10' in rows"),
+        ("{gap}", ("--id", "extra"), "has missing ids in row 20:"),
+        ("{gap}", ("--owner", "extra"), "has missing owners in row 20:"),
+    ],
+)
+def test_messages_number_rows_as_the_file_does_if_some_are_skipped(column, options, said):
+    def extra(row):
+        return column.format(row=row, even=row - row % 2 * (row > 7), gap="" if row == 20 else row)
+
+    lines = rows_of(24, extra)
+    lines[0] = lines[0].replace("cat", "")
+    put("a.csv", "\n".join(["x,y,extra", *lines]))
+    assert said in said_by(1, "value", "a.csv", *options, *SKIP)
+
+
+def test_rows_of_labels_and_of_the_validation_set_are_those_of_the_file_too():
+    body = ["x,y", "1,", *(f"{row},{row}.5" for row in range(9))]
+    put("a.csv", "\n".join(body))
+    assert "such as '0.5' in row 1:" in said_by(2, "value", "a.csv", *SKIP)
+    put("a.csv", "\n".join(["x,y", *rows_of(24)]))
+    put("b.csv", "\n".join(["x,y", "1,", *rows_of(4), "?,cat"]))
+    said = said_by(1, "value", "a.csv", "--validation", "b.csv", *SKIP)
+    assert "b.csv column 'x' has cells that are not numbers: '?' in row 5" in said
+
+
+def test_an_option_that_is_given_twice_is_refused_and_none_is_dropped():
+    put("a.csv", "\n".join(["x,y", *rows_of(4)]))
+    twice = "clean", "a.csv", "--label", "y", "--relabel", "rows:1=cat", "--relabel=rows:3=cat"
+    said = said_by(1, *twice, "--out", "b.csv")
+    assert "--relabel must be given once, got it 2 times: keep one of them, and put a list" in said
+    assert not Path("b.csv").exists()
+    assert "relabeled 2" in said_by(
+        0, *twice[:5], "rows:1=cat,3=cat", "--out", "b.csv", "--force", "--force"
+    )
+    said = said_by(1, "ledger", "create", "a.db", *["--epsilon", "1"] * 2, "--delta", "0")
+    assert "must be given once" in said

@@ -133,4 +133,6 @@ def unlabeled_path(out: Path) -> Path:
 
 
 def _rows(table: Table, which: Flags) -> Table:
-    return dataclasses.replace(table, data=table.data.filter(which))
+    return dataclasses.replace(
+        table, data=table.data.filter(which), kept=table.numbers[np.flatnonzero(which)]
+    )
