@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,27 @@ def test_an_option_that_is_given_twice_is_refused_and_none_is_dropped():
     )
     said = said_by(1, "ledger", "create", "a.db", *["--epsilon", "1"] * 2, "--delta", "0")
     assert "must be given once" in said
+
+
+@pytest.mark.parametrize(
+    "options", ["--date born", "--categorical x --date born", "--date born=%d"]
+)
+def test_a_column_that_is_left_out_has_no_other_option_in_the_suggested_line(options):
+    put("a.csv", "\n".join(["x,y,born", *rows_of(24, born)]))
+    said = said_by(1, "value", "a.csv", *options.split(), "--out", "v.csv")
+    assert "not one of the features" not in said
+    line = said.partition("this line solves it: ")[2].strip()
+    assert "--ignore born" in line
+    assert "--date" not in line
+    said_by(0, *shlex.split(line)[1:])
+
+
+def test_dates_of_several_formats_are_not_said_to_be_readable_as_they_are():
+    put("a.csv", "\n".join(["x,y,born", *rows_of(24, born)]))
+    said = said_by(0, "inspect", "a.csv")
+    assert "or write its dates in one format, and turn it into numbers with --date born" in said
+
+
+def born(row):
+    """Dates, some of them in another format."""
+    return f"{1950 + row}-01-31" if row % 5 else f"01/31/{1950 + row}"

@@ -83,8 +83,14 @@ class ProblemSearch:
 
     def leave_out(self, name: str) -> None:
         """Ignore a column from now on."""
-        if name not in self.settings.ignore:
-            self.fix(ignore=(*self.settings.ignore, name))
+        now = self.settings
+        if name not in now.ignore:
+            named = {key: getattr(now, key) for key in ("features", "categorical", "date")}
+            others = {
+                key: tuple(each for each in entries if each.partition("=%")[0] != name)
+                for key, entries in named.items()
+            }
+            self.fix(ignore=(*now.ignore, name), **others)
 
     @contextlib.contextmanager
     def checking(self) -> Iterator[list[InputError]]:

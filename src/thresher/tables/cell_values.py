@@ -13,7 +13,7 @@ from thresher.array_types import Floats
 from thresher.errors import InputError, either, option
 from thresher.inputs.checks import MAX_INTEGER, rows_text
 from thresher.inputs.spelling import MISSING
-from thresher.tables.column_profile import bare_cells, decoded, is_prose, is_text, profile
+from thresher.tables.column_profile import SEVERAL, bare_cells, decoded, is_prose, is_text, profile
 from thresher.tables.columns import Columns
 from thresher.tables.date_text import ISO, date_formats, days, is_date, text_days
 from thresher.tables.number_text import number_pattern, plain_numbers, sign_kind
@@ -203,7 +203,9 @@ def _no_numbers(
     more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
     if odd and all(is_date(cell) for _, cell in odd) and name not in columns.cells.dates:
         said = f"holds dates or times: {shown}{more}"
-        return refused_column(columns, name, said, _date_advice(name))
+        seen = profile(name, columns.features.column(name), columns.cells)
+        alike = "write its dates in one format, and " if seen.note == SEVERAL else ""
+        return refused_column(columns, name, said, f"{alike}{_date_advice(name)}")
     said = f"has cells that are {what or 'not numbers'}: {shown}{more}"
     return refused_column(columns, name, said, _number_advice(columns, name))
 

@@ -23,6 +23,7 @@ MOST_DISTINCT = 0.5  # of the rows: with more different texts, a column is no ca
 FEW = 20  # different texts are categories, however few rows there are
 LONG = 40  # characters: cells that are longer in the mean are prose
 PROSE = "sentences"
+SEVERAL = "of several formats"
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 PICTURED = "names of pictures, which the report can show"
 SPACED = 3  # words of a cell, in the mean: the same
@@ -186,7 +187,7 @@ def _date_text(name: str, entries: list[str]) -> dict[str, Any] | None:
         return None
     formats = date_formats(entries)
     if not formats:
-        return {"kind": "date", "note": "of several formats"}
+        return {"kind": "date", "note": SEVERAL}
     named = name if len(formats) == 1 else f"{name}={formats[0]}"
     note = "" if len(formats) == 1 else "the day or the month may come first"
     return {"kind": "date", "fix": {"date": [named]}, "note": note}
