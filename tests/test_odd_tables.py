@@ -105,3 +105,44 @@ def test_dates_of_several_formats_are_not_said_to_be_readable_as_they_are():
 def born(row):
     """Dates, some of them in another format."""
     return f"{1950 + row}-01-31" if row % 5 else f"01/31/{1950 + row}"
+
+
+def test_inspect_describes_labels_such_as_na_as_value_reads_them():
+    lines = [line.replace("cat", "NA").replace("dog", "OK") for line in rows_of(24)]
+    lines[3] = "3,"
+    put("a.csv", "\n".join(["x,kind", *lines, "7,bad"]))
+    said = said_by(0, "inspect", "a.csv", "--label", "kind")
+    assert "\n  kind    category        1          3\n" in said
+    assert "has missing labels in row 3:" in said
+    hint = next(line for line in said.splitlines() if line.startswith("hint: "))
+    assert "a class is made of each of these labels: 'NA'" in hint
+    assert "read them as missing with --na NA, or confirm them as classes with --keep-na" in hint
+    line = said.partition("this line solves it: ")[2].strip()
+    assert "label kind (the last column, 3 different" in said_by(0, "inspect", "a.csv")
+    assert f"\n{hint}\n" in said_by(0, *shlex.split(line)[1:], "--trees", "2", "--out", "v.csv")
+    put("b.csv", "x,kind\n" + "1,NA\n2,null\n" * 5)
+    assert "kind    category        0          2" in said_by(
+        0, "inspect", "b.csv", "--label", "kind"
+    )
+
+
+def test_one_class_is_nothing_to_learn_from_for_inspect_and_value():
+    put("one.csv", "x,y\n1,a\n2,a\n3,a\n")
+    inspected = said_by(0, "inspect", "one.csv")
+    valued = said_by(0, "value", "one.csv", "--trees", "2", "--out", "v.csv")
+    for said in (inspected, valued):
+        assert "hint: there is only one class, so no label can be wrong" in said
+        assert "ready" not in said
+        assert "stands out" not in said
+    put("two.csv", "x,y\n1,a\n2,b\n3,a\n")
+    assert "one class" not in said_by(0, "inspect", "two.csv")
+
+
+def test_a_few_rows_have_no_label_that_is_clearly_wrong():
+    for count, other in ((2, 0), (9, 3), (10, 3)):
+        lines = [f"{row},{'b' if row == other else 'a'}" for row in range(count)]
+        put("few.csv", "\n".join(["x,y", *lines]))
+        said = said_by(0, "value", "few.csv", "--label", "y", "--out", "v.csv", "--force")
+        assert ("0 relabel" in said) == (count < 10), said
+        assert "0 drop" in said
+        assert ("to act on it" in said) == (count == 10)

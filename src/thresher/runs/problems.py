@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.errors import InputError, UndecidedError, message_of
+from thresher.inputs.coded import Coded
 from thresher.inputs.labels import is_missing
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.guessed import (
@@ -25,7 +26,7 @@ from thresher.runs.guessed import (
     told_guesses,
     with_first_rows,
 )
-from thresher.runs.hints import category_hint
+from thresher.runs.hints import category_hint, label_hints
 from thresher.runs.settings import Settings
 from thresher.runs.sources import like_points, point_columns, role_of, validation_table
 from thresher.runs.unlabeled import unlabeled_columns
@@ -66,6 +67,8 @@ class ProblemSearch:
         self._guess(table)
         if self._check_roles(table):
             points = point_columns(self.settings, table)
+            if not self.settings.numbers:
+                self._describe_labels(table, points)
             self._check_features(table, points, unlabeled_columns(points, self.settings, table))
             self._check_validation(table, points)
 
@@ -150,6 +153,23 @@ class ProblemSearch:
         if wrong:
             self._fix_labels(table, wrong[0])
         return not wrong
+
+    def _describe_labels(self, table: Table, points: Columns) -> None:
+        """Count labels as the run reads them: a word such as NA is a class, and no missing cell."""
+        distinct = Coded.of(points.labels).distinct
+        counts: dict[str, Any] = {"missing": len(table) - len(points), "distinct": len(distinct)}
+        for place, each in enumerate(self.known):
+            if each.name == self.settings.label:
+                kind = "category" if each.kind == "empty" else each.kind
+                self.known[place] = dataclasses.replace(each, kind=kind, **counts)
+                self._recount_guess(f"{each.distinct} diff", f"{len(distinct)} diff")
+        if self.settings.validation is None:
+            self.hints += label_hints(distinct, (), keep_na=self.settings.keep_na)
+
+    def _recount_guess(self, before: str, now: str) -> None:
+        """Say of a guessed column of labels how many different ones it has for the run."""
+        if guess := self.guesses.get("label"):
+            self.guesses["label"] = Guess(guess.column, guess.why.replace(before, now))
 
     def _fix_labels(self, table: Table, wrong: InputError) -> None:
         """What helps where labels are missing or no classes, or where a column has no name."""
