@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -146,3 +147,22 @@ def test_a_few_rows_have_no_label_that_is_clearly_wrong():
         assert ("0 relabel" in said) == (count < 10), said
         assert "0 drop" in said
         assert ("to act on it" in said) == (count == 10)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(("gap", "more"), [("", ()), ("?", ("--na", "?"))])
+def test_labels_suggested_for_rows_without_one_are_filled_in_by_the_line_that_is_printed(
+    suffix, gap, more
+):
+    lines = rows_of(24)
+    filled = "\n".join(["x,y", *lines]) + "\n"
+    lines[4] = lines[4].replace("cat", gap)
+    put("a.csv", "\n".join(["x,y", *lines]) + "\n")
+    out = "--unlabeled", "skip", "--trees", "2", "--out", f"v{suffix}"
+    said = said_by(0, "value", "a.csv", "--label", "y", *more, *out)
+    line = said.partition("to fill in the suggested labels: ")[2].partition("\n")[0]
+    assert f"--values v-unlabeled{suffix} " in line
+    assert "relabeled 1 of 24" in said_by(0, *shlex.split(line)[1:])
+    assert Path("filled.csv").read_text() == filled
+    told = said_by(0, "value", "a.csv", "--label", "y", *more, *out[:4], "--json")
+    assert json.loads(told[told.index("{") : told.rindex("}") + 1])["unlabeled"]["row"] == [4]
