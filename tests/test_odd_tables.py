@@ -166,3 +166,12 @@ def test_labels_suggested_for_rows_without_one_are_filled_in_by_the_line_that_is
     assert Path("filled.csv").read_text() == filled
     told = said_by(0, "value", "a.csv", "--label", "y", *more, *out[:4], "--json")
     assert json.loads(told[told.index("{") : told.rindex("}") + 1])["unlabeled"]["row"] == [4]
+
+
+def test_codes_that_repeat_are_said_to_be_no_ids_yet():
+    put("a.csv", "\n".join(["number,x,y", *(f"A-{row % 47},{line}" for row, line in enumerate(rows_of(48)))]))  # fmt: skip
+    said = said_by(0, "inspect", "a.csv")
+    assert "  number  text            0         47  codes that repeat, 1 of them\n" in said
+    assert "or give each row a code of its own, and name it with --id number" in said
+    said = said_by(1, "value", "a.csv", "--id", "number")
+    assert "not distinct: 'A-0' in rows 0, 47: give each row its own, or leave --id out" in said

@@ -261,7 +261,8 @@ def check_ids(table: Table, name: str) -> tuple[Hashable, ...]:
         shown = "; ".join(f"{entry!r} in {where}" for entry, where in some)
         more = f"; and {len(twice) - 3} more" if len(twice) > 3 else ""
         raise InputError(
-            f"{table.name} column {name!r} has ids that are not distinct: {shown}{more}"
+            f"{table.name} column {name!r} has ids that are not distinct: {shown}{more}: give each "
+            f"row its own, or leave {option('id')} out"
         )
     return tuple(entries)
 
