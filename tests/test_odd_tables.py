@@ -175,3 +175,14 @@ def test_codes_that_repeat_are_said_to_be_no_ids_yet():
     assert "or give each row a code of its own, and name it with --id number" in said
     said = said_by(1, "value", "a.csv", "--id", "number")
     assert "not distinct: 'A-0' in rows 0, 47: give each row its own, or leave --id out" in said
+
+
+def test_an_encoding_that_is_guessed_is_not_said_for_sure():
+    body = "größe,y\n1,Česko\n2,España\n"
+    put("a.csv", body.replace("ñ", "n").encode("iso8859-2"))
+    guess = (
+        "with --encoding cp1252 if it comes from Windows in Western Europe (check its accents), or"
+    )
+    assert guess in said_by(0, "inspect", "a.csv")
+    put("a.csv", body.encode("utf-16"))
+    assert "--encoding utf-16, or save it" in said_by(0, "inspect", "a.csv")
