@@ -38,6 +38,16 @@ def check_refused(call, *words):
     return said
 
 
+def with_last(*words):
+    """The words of a command, with the last of each option that they have twice."""
+    found = [str(word) for word in words]
+    for name in [word for word in found if word.startswith("--")]:
+        while found.count(name) > 1:
+            place = found.index(name)
+            del found[place : place + 2]
+    return found
+
+
 def thresher(*arguments, cwd="."):
     """The command, in this process: its exit code, and what it prints."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))

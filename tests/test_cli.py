@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import waits
-from tabular import thresher
+from tabular import thresher, with_last
 from typer.testing import CliRunner
 
 import thresher as th
@@ -276,7 +276,7 @@ def test_the_command_speaks_of_options_not_of_arguments(folder):
         ((*owned, "--points-per-owner", "4"), 3, "(T9 of docs/privacy.md): use one with --unit o"),
     ]  # fmt: skip
     for arguments, code, words in cases:
-        found = thresher("release", *arguments, cwd=folder)
+        found = thresher("release", *with_last(*arguments), cwd=folder)
         assert words in found.stderr, found.stderr
         assert (found.returncode, found.stdout) == (code, "")
     assert th.Ledger.open(folder / "l.db").remaining() == 1  # nothing was charged
@@ -294,8 +294,10 @@ def test_the_command_says_what_was_charged_where_more_was(folder):
     unused = "the release has delta 0: --mechanism cells makes no use of --delta 1e-06\n"
     assert unused in cells.stderr
     again = (*start, "r.json", "--mechanism", "cells", "--delta")
-    assert unused.replace("1e-06", "0.1") in thresher(*again, 0.1, cwd=folder).stderr
-    assert "the release has delta" not in thresher(*again, 0, "--force", cwd=folder).stderr
+    said = thresher(*with_last(*again, 0.1), cwd=folder).stderr
+    assert unused.replace("1e-06", "0.1") in said
+    said = thresher(*with_last(*again, 0), "--force", cwd=folder).stderr
+    assert "the release has delta" not in said
     usual = thresher(*start, "q.json", cwd=folder)
     assert (usual.returncode, "charged" in usual.stderr) == (0, False)
 

@@ -92,7 +92,7 @@ def test_a_whole_review_is_decided_saved_cleaned_and_valued_again(page, folder):
     press(page, "d", "s")
     for _ in rows[5:]:
         click(page, "yes")
-    assert text(page, "done-text") == f"{len(rows)} of {len(rows)} rows decided"
+    assert text(page, "done-text") == f"{len(rows) - 1} of {len(rows)} rows decided"  # one skipped
     decided = save(page, folder)
     assert [int(line["row"]) for line in decided] == sorted(map(int, rows))
     found = {line["row"]: line for line in decided}
@@ -146,6 +146,26 @@ def test_progress_is_kept_in_the_browser_and_can_be_taken_back(page):
     press(page, "u")
     assert text(page, "done-text").startswith("1 of ")
     assert text(page, "card-told") == ""
+
+
+def test_undo_takes_back_the_last_answer_and_what_is_skipped_is_not_decided(page):
+    rows = cells(page, "row")
+    assert not page.find_element(By.ID, "undo").is_enabled()
+    press(page, "y", "n")
+    click(page, "undo")
+    assert text(page, "card-row").startswith(f"Row {rows[1]}")
+    assert text(page, "done-text").startswith("1 of ")
+    press(page, "u")
+    assert text(page, "card-row").startswith(f"Row {rows[0]}")
+    assert text(page, "done-text").startswith("0 of ")
+    assert not page.find_element(By.ID, "undo").is_enabled()
+    press(page, "j", "n", "k", "k", "y")  # row 1 comes up by the answer about row 0, has one itself
+    press(page, "u")
+    assert text(page, "card-row").startswith(f"Row {rows[0]}")
+    press(page, "s")
+    assert text(page, "done-text").startswith("1 of ")
+    press(page, "k")
+    assert text(page, "card-told") == "Skipped"
 
 
 def test_keys_move_and_can_be_turned_off(page):

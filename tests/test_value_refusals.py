@@ -20,7 +20,7 @@ import pytest
 import waits
 from pages import Page
 from pyarrow import csv
-from tabular import check_refused, put, thresher
+from tabular import check_refused, put, thresher, with_last
 from value_cases import VALUE, table_of, write_clouds, write_table
 
 import thresher as th
@@ -84,7 +84,7 @@ def data(tmp_path, monkeypatch):
 )
 def test_what_cannot_be_done_is_refused_and_writes_nothing(data, options, words):
     before = sorted(Path.cwd().iterdir())
-    done = thresher(*VALUE, *options)
+    done = thresher(*with_last(*VALUE, *options))
     assert done.returncode == 1, done.stderr
     assert words in done.stderr
     assert done.stdout == ""

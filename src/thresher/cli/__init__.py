@@ -23,7 +23,7 @@ from thresher.cli.federate import app as federate
 from thresher.cli.inspect import inspect
 from thresher.cli.ledger import app as ledger
 from thresher.cli.market import app as market
-from thresher.cli.options import given
+from thresher.cli.options import OnceCommand, given
 from thresher.cli.payout import payout
 from thresher.cli.plan import plan
 from thresher.cli.release import release
@@ -63,6 +63,9 @@ for verb in (
     serve, work,
 ):  # fmt: skip
     app.command()(verb)
+for group in (app, ledger, federate, market):
+    for each in group.registered_commands:
+        each.cls = OnceCommand
 
 INTERRUPTED, TERMINATED = 130, 143
 

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from thresher.errors import InputError
+
+
+class OnceCommand(TyperCommand):
+    """A verb whose options can be given once, but for those that take several entries."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse what is given again: only the last one would count."""
+        order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for each, times in Counter(order).items():
+            if times > 1 and not (each.multiple or each.is_flag or ctx.resilient_parsing):
+                raise InputError(
+                    f"{each.opts[0]} must be given once, got it {times} times: keep one of them, "
+                    "and put a list into it with commas"
+                )
+        return super().parse_args(ctx, args)
 
 
 def panel(title: str | None) -> Callable[..., Any]:

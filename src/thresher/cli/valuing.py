@@ -187,12 +187,15 @@ def _say_owners(done: Any) -> None:
 
 def _say_next(done: Any, out: Path | None) -> None:
     """Print the files that were written, and what to do with them."""
-    from thresher.runs.next_step import next_steps
+    from thresher.runs.hints import one_class
+    from thresher.runs.next_step import fill_step, next_steps
 
     for path in done.wrote:
         say(f"wrote {path}")
+    for line in fill_step(done.settings, done.record, out, done.wrote):
+        say(line)
     page = next((path for path in done.wrote if path.suffix.lower() in PAGES), None)
-    if done.suggestions is None:
+    if done.suggestions is None or one_class() in done.hints:
         return
     for line in next_steps(done.suggestions, done.settings, done.record, out, page):
         say(line)

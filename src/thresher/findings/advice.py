@@ -20,6 +20,8 @@ others contradict most.
     drop      its label is called wrong, but no other one has that share
     inspect   the next in line, as many again, if another label's share exceeds that of its own
     keep      all others
+
+With fewer than ten rows in all, nothing is clear: rows to relabel or drop are rows to inspect.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
 CLEAR = 2.0  # standard deviations of even odds
 FEW = 0.2  # share of votes for the own label
 NEW_LABEL = 0.2  # share of another label that makes it the new one: below, it is rarely right
+LEAST_ROWS = 10  # in each half, as many as have to agree to be clear by votes
 NOBODY = 0.05  # other rows in a leaf, as a mean over trees
 
 
@@ -64,15 +67,17 @@ def suggest_by_votes(values: Floats, near: Near, known: Flags) -> Integers:
     return np.select(conditions, words[:4], words[4])
 
 
-def suggest_by_shares(shares: LabelShares, codes: Codes, forecast: Forecast) -> Integers:
-    """What to do about each point, as places in `SUGGESTIONS`."""
+def suggest_by_shares(
+    shares: LabelShares, codes: Codes, forecast: Forecast, rows: int = LEAST_ROWS
+) -> Integers:
+    """What to do about each point, as places in `SUGGESTIONS`, if there are so many rows in all."""
     contradicted = np.flatnonzero(shares.other > shares.own)
     scores, labels = shares.score[contradicted], codes[contradicted].astype(np.int64)
     wrong, doubtful = (
         np.isin(np.arange(len(codes)), contradicted[lowest(scores, labels, np.rint(counts))])
         for counts in (forecast.by_label, 2 * forecast.by_label)
     )
-    named = shares.other >= NEW_LABEL
-    conditions = [shares.near < NOBODY, wrong & named, wrong, doubtful]
+    clear, named = wrong & (rows >= LEAST_ROWS), shares.other >= NEW_LABEL
+    conditions = [shares.near < NOBODY, clear & named, clear, doubtful]
     words = [SUGGESTIONS.index(word) for word in ("outlier", "relabel", "drop", "inspect")]
     return np.select(conditions, words, SUGGESTIONS.index("keep"))

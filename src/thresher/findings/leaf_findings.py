@@ -172,4 +172,5 @@ def _findings(
 
 def _suggestions(votes: Votes, shares: LabelShares) -> tuple[NDArray[np.int64], Forecast]:
     forecast = forecast_errors(shares, votes.codes, len(votes.classes))
-    return suggest_by_shares(shares, votes.codes, forecast), forecast
+    rows = len(votes.codes) + (0 if votes.codes_val is None else len(votes.codes_val))
+    return suggest_by_shares(shares, votes.codes, forecast, rows), forecast

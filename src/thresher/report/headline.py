@@ -16,8 +16,8 @@ MANY = 0.05  # share of wrong labels from which on they are many
 STATES = {  # a color, and a mark and words, so that the color is not all there is
     "good": ("good", "●", "Looks good"),
     "doubtful": ("unsure", "◆", "Nothing is clearly wrong"),
-    "look": ("look", "▲", "Some labels are wrong"),
-    "bad": ("bad", "■", "Many labels are wrong"),
+    "look": ("look", "▲", "Some labels are probably wrong"),
+    "bad": ("bad", "■", "Many labels are probably wrong"),
     "numbers": ("look", "▲", "Some targets look wrong"),
     "many numbers": ("bad", "■", "Many targets look wrong"),
     "unsure": ("unsure", "◆", "Not known for sure"),
@@ -71,7 +71,7 @@ def describe_headline(
     sentence, state = "No label is clearly wrong.", ""
     if wrong and sure:
         are = "is" if wrong == 1 else "are"
-        sentence = f"{about.capitalize()} of {rows:,} labels {are} wrong."
+        sentence = f"{about.capitalize()} of {rows:,} labels {are} probably wrong."
         state = "bad" if wrong >= MANY * rows else "look"
     elif wrong:
         why = "nobody checked the rows that judge them"

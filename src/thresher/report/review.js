@@ -12,6 +12,8 @@
   const change = review.numbers ? "correct" : "relabel";
   let decisions = load();
   let current = null;
+  let past = []; // rows in the order of the answers
+  let answered = false; // whether the row under review came up by an answer
 
   // what was decided: row number -> { id, label, decision, new_label }
 
@@ -34,6 +36,8 @@
     return found && found.label === review.labels[row.label] ? found : null;
   }
 
+  function skipped(row) { return decided(row)?.decision === "skip"; }
+
   function decide(decision, label = "") {
     const row = current;
     if (!row) return;
@@ -41,17 +45,23 @@
     if (decision === change && label === own) decision = "keep";
     decisions[row.row] = { id: row.id ?? "", label: own, decision, new_label: decision === change ? label : "" };
     store();
+    past.push(row);
     mark(row);
     progress();
     step(1);
+    answered = true;
   }
 
+  /** Take back the last answer; where somebody moved to a row that has one, that of this row. */
   function undo() {
-    delete decisions[current.row];
+    const row = !answered && decided(current) ? current : [...past].reverse().find(decided);
+    if (!row) return;
+    delete decisions[row.row];
+    past = past.filter((each) => each !== row);
     store();
-    mark(current);
+    mark(row);
     progress();
-    show(current);
+    show(row);
   }
 
   // what is shown
@@ -67,11 +77,11 @@
     const text = told(row);
     row.line.dataset.decision = text && decided(row).decision;
     row.line.querySelector(".decided")?.remove();
-    if (text) row.line.querySelector(".badge").parentElement.append(make("span", { className: "decided" }, `✓ ${text}`));
+    if (text) row.line.querySelector(".badge").parentElement.append(make("span", { className: "decided" }, `${skipped(row) ? "" : "✓ "}${text}`));
   }
 
   function progress() {
-    const done = rows.filter(decided).length;
+    const done = rows.filter((row) => decided(row) && !skipped(row)).length;
     Object.assign(byId("done"), { max: rows.length, value: done });
     byId("done-text").textContent = `${done.toLocaleString("en")} of ${countOf(rows.length, "row")} decided`;
     byId("save").disabled = !Object.keys(decisions).length;
@@ -89,6 +99,7 @@
   function show(row) {
     current?.line.removeAttribute("aria-current");
     current = row;
+    answered = false;
     row.line.setAttribute("aria-current", "true");
     const list = shown();
     const [own, best] = [review.names[row.label], review.names[row.best]];
@@ -104,8 +115,8 @@
     byId("yes").disabled = best === undefined && !drops;
     byId("no-text").textContent = `No, keep ${own}`;
     const text = told(row);
-    byId("card-told").textContent = text && `Decided: ${text}`;
-    byId("undo").disabled = !text;
+    byId("card-told").textContent = text && (skipped(row) ? "Skipped" : `Decided: ${text}`);
+    byId("undo").disabled = !text && !past.some(decided);
     byId("other").value = "";
     byId("why").replaceChildren(...explained(row, review));
     scroll(row.line);

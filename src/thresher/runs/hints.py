@@ -75,8 +75,16 @@ def label_hints(
         if lacking:
             found.append(f"no {who} has the label{'s' * (len(lacking) > 1)} {named(lacking)}")
     if len({**ours, **theirs}) == 1:
-        found.append("there is only one class, so no label can be wrong and the values say nothing")
+        found.append(one_class())
     return found
+
+
+def one_class() -> str:
+    """That all labels are the same, and the way out."""
+    return (
+        "there is only one class, so no label can be wrong and the values say nothing: name a "
+        f"column of several classes with {option('label')}"
+    )
 
 
 def doubtful_labels(
@@ -96,9 +104,12 @@ def doubtful_labels(
         found.append(
             f"labels that differ only in how they are written are different classes: {named(alike)}"
         )
-    missing = "" if keep_na else missing_labels([*points, *validation])
-    if missing:
-        found.append(f"{missing}, or confirm them as classes with {option('keep_na', value=True)}")
+    if not keep_na and (words := _no_labels([*points, *validation])):
+        missing = option("na", list(dict.fromkeys(word.strip() for word in words)))
+        found.append(
+            f"{missing_labels(words)}, read them as missing with {missing}, or confirm them as "
+            f"classes with {option('keep_na', value=True)}"
+        )
     return found
 
 
@@ -110,10 +121,14 @@ def missing_labels(labels: Iterable[Hashable]) -> str:
     >>> missing_labels(["cat", "dog"])
     ''
     """
-    distinct = Coded.of(labels).distinct
-    words = [label for label in distinct if isinstance(label, str) and spelled(label) in NO_LABEL]
+    words = _no_labels(labels)
     advice = f"a class is made of each of these labels: {named(words)}; fill in or drop the rows "
     return f"{advice}where they mean that the label is missing" if words else ""
+
+
+def _no_labels(labels: Iterable[Hashable]) -> list[str]:
+    distinct = Coded.of(labels).distinct
+    return [label for label in distinct if isinstance(label, str) and spelled(label) in NO_LABEL]
 
 
 def row_hints(X: Floats, encoder: Encoder, settings: Settings) -> list[str]:

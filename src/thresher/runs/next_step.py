@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from thresher.runs.settings import Settings
+from thresher.runs.unlabeled import unlabeled_path
 from thresher.tables.packing import inner_name, is_packed
 
 DECIDED = {"decisions": "decisions.csv"}
@@ -20,7 +21,7 @@ MOST_OWNERS = 5  # that are told at each end
 
 def clean_command(
     settings: Settings, record: Mapping[str, Any], source: Mapping[str, str],
-    changes: Mapping[str, str] | None = None,
+    changes: Mapping[str, str] | None = None, target: str = "clean",
 ) -> str:  # fmt: skip
     """The command that cleans the table of a run; empty if the table came from a stream.
 
@@ -38,9 +39,21 @@ def clean_command(
     first = Path(record["points"]["files"][0])
     inside = Path(inner_name(first)).suffix
     suffix = f"{inside}{first.suffix}" if is_packed(first) else inside
-    options = {**source, **columns, **(changes or {}), "out": f"clean{suffix}"}
+    options = {**source, **columns, **(changes or {}), "out": f"{target}{suffix}"}
     pairs = [word for name, entry in options.items() for word in (f"--{name}", entry)]
     return shlex.join(["thresher", "clean", settings.file, *pairs])
+
+
+def fill_step(
+    settings: Settings, record: Mapping[str, Any], out: Path | None, wrote: Sequence[Path]
+) -> list[str]:
+    """How to fill in the labels that were suggested for rows without one, if any were."""
+    path = None if out is None else unlabeled_path(out)
+    if path is None or path not in wrote:
+        return []
+    source, changes = {"values": str(path)}, {"relabel": "relabel"}
+    command = clean_command(settings, record, source, changes, "filled")
+    return [f"to fill in the suggested labels: {command}"] if command else []
 
 
 def next_steps(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.errors import InputError, UndecidedError, message_of
+from thresher.inputs.coded import Coded
 from thresher.inputs.labels import is_missing
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.guessed import (
@@ -25,7 +26,7 @@ from thresher.runs.guessed import (
     told_guesses,
     with_first_rows,
 )
-from thresher.runs.hints import category_hint
+from thresher.runs.hints import category_hint, label_hints
 from thresher.runs.settings import Settings
 from thresher.runs.sources import like_points, point_columns, role_of, validation_table
 from thresher.runs.unlabeled import unlabeled_columns
@@ -34,7 +35,7 @@ from thresher.tables.columns import Columns, check_ids, entries_of
 from thresher.tables.delimited import likely_delimiter
 from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.guesses import Guess, label_candidates
-from thresher.tables.packing import open_bytes
+from thresher.tables.packing import check_encoding, open_bytes
 from thresher.tables.paths import TEXT_KINDS, find_files, kind_of
 from thresher.tables.reader import Table, read_table, scan_table
 from thresher.tables.text import first_line
@@ -66,6 +67,8 @@ class ProblemSearch:
         self._guess(table)
         if self._check_roles(table):
             points = point_columns(self.settings, table)
+            if not self.settings.numbers:
+                self._describe_labels(table, points)
             self._check_features(table, points, unlabeled_columns(points, self.settings, table))
             self._check_validation(table, points)
 
@@ -83,8 +86,14 @@ class ProblemSearch:
 
     def leave_out(self, name: str) -> None:
         """Ignore a column from now on."""
-        if name not in self.settings.ignore:
-            self.fix(ignore=(*self.settings.ignore, name))
+        now = self.settings
+        if name not in now.ignore:
+            named = {key: getattr(now, key) for key in ("features", "categorical", "date")}
+            others = {
+                key: tuple(each for each in entries if each.partition("=%")[0] != name)
+                for key, entries in named.items()
+            }
+            self.fix(ignore=(*now.ignore, name), **others)
 
     @contextlib.contextmanager
     def checking(self) -> Iterator[list[InputError]]:
@@ -144,6 +153,23 @@ class ProblemSearch:
         if wrong:
             self._fix_labels(table, wrong[0])
         return not wrong
+
+    def _describe_labels(self, table: Table, points: Columns) -> None:
+        """Count labels as the run reads them: a word such as NA is a class, and no missing cell."""
+        distinct = Coded.of(points.labels).distinct
+        counts: dict[str, Any] = {"missing": len(table) - len(points), "distinct": len(distinct)}
+        for place, each in enumerate(self.known):
+            if each.name == self.settings.label:
+                kind = "category" if each.kind == "empty" else each.kind
+                self.known[place] = dataclasses.replace(each, kind=kind, **counts)
+                self._recount_guess(f"{each.distinct} diff", f"{len(distinct)} diff")
+        if self.settings.validation is None:
+            self.hints += label_hints(distinct, (), keep_na=self.settings.keep_na)
+
+    def _recount_guess(self, before: str, now: str) -> None:
+        """Say of a guessed column of labels how many different ones it has for the run."""
+        if guess := self.guesses.get("label"):
+            self.guesses["label"] = Guess(guess.column, guess.why.replace(before, now))
 
     def _fix_labels(self, table: Table, wrong: InputError) -> None:
         """Fix labels that are missing or that are not classes, and columns without a name."""
@@ -259,7 +285,7 @@ def _reading_fix(settings: Settings) -> dict[str, Any]:
         return {}
     if settings.encoding is None and (encoding := _likely_encoding(path)):
         return {"encoding": encoding}
-    likely = likely_delimiter(first_line(path, settings.encoding))
+    likely = likely_delimiter(first_line(path, check_encoding(settings.encoding)))
     usual = settings.delimiter or TEXT_KINDS[kind_of(path)]
     if settings.delimiter is None and likely != usual:
         return {"delimiter": "tab" if likely == "\t" else likely}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.choice import choose_method
 from thresher.runs.guessed import guess_roles, told_guesses
 from thresher.runs.settings import HELD_OUT, Settings
-from thresher.runs.unlabeled import check_labeled, missing_labels, unlabeled_columns, with_labels
+from thresher.runs.unlabeled import check_labeled, unlabeled_columns, with_labels
 from thresher.tables.column_profile import is_id_name, profile
 from thresher.tables.columns import Columns, choose_columns, same_labels
 from thresher.tables.guesses import OWNER_NAMES, plain_name
@@ -75,14 +74,12 @@ def read_sources(settings: Settings) -> Sources:
 def point_columns(settings: Settings, table: Table) -> Columns:
     """What the columns of the points are for."""
     check_labeled(settings, table)
-    blank = missing_labels(settings, table, settings.label)
-    found = choose_columns(
+    return choose_columns(
         with_labels(settings, table, settings.label), label=settings.label,
         features=settings.features or None, id=settings.id, owner=settings.owner,
         categorical=settings.categorical, text=settings.text, image=settings.image,
         ignore=settings.ignore, cells=settings.cells(), task=settings.task,
     )  # fmt: skip
-    return dataclasses.replace(found, rows=np.flatnonzero(~blank)) if blank.any() else found
 
 
 def check_lengths(columns: Columns, X: NDArray[np.float64], *, cosine: bool) -> None:

@@ -81,6 +81,7 @@ def suggest_labels(
 ) -> dict[str, Any]:
     """A suggested label for each row, and its share of the votes.
 
+    Beside it are a label, which is missing, and a suggestion, so that `thresher clean` applies it.
     A `forest` is the one that values the points: the label shares in a row's leaves, over all
     trees, since none of them was grown from it.
     """
@@ -92,8 +93,9 @@ def suggest_labels(
     found: dict[str, Any] = {"row": columns.rows}
     if columns.ids is not None:
         found["id"] = list(columns.ids)
+    found["label"] = [None] * len(columns)
     found["best_label"] = [known.distinct[code] for code in shares.argmax(axis=1)]
-    return found | {"share": shares.max(axis=1)}
+    return found | {"share": shares.max(axis=1), "suggestion": ["relabel"] * len(columns)}
 
 
 def _leaf_shares(forest: Any, X: Array, points: Array, known: Coded) -> Floats:
@@ -133,4 +135,6 @@ def unlabeled_path(out: Path) -> Path:
 
 
 def _rows(table: Table, which: Flags) -> Table:
-    return dataclasses.replace(table, data=table.data.filter(which))
+    return dataclasses.replace(
+        table, data=table.data.filter(which), kept=table.numbers[np.flatnonzero(which)]
+    )

@@ -13,7 +13,15 @@ from thresher.array_types import Floats
 from thresher.errors import InputError, either, option
 from thresher.inputs.checks import MAX_INTEGER, rows_text
 from thresher.inputs.spelling import MISSING
-from thresher.tables.column_profile import bare_cells, decoded, is_prose, is_text, profile
+from thresher.tables.column_profile import (
+    REPEATED,
+    SEVERAL,
+    bare_cells,
+    decoded,
+    is_prose,
+    is_text,
+    profile,
+)
 from thresher.tables.columns import Columns
 from thresher.tables.date_text import ISO, date_formats, days, is_date, text_days
 from thresher.tables.number_text import number_pattern, plain_numbers, sign_kind
@@ -203,7 +211,9 @@ def _no_numbers(
     more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
     if odd and all(is_date(cell) for _, cell in odd) and name not in columns.cells.dates:
         said = f"holds dates or times: {shown}{more}"
-        return refused_column(columns, name, said, _date_advice(name))
+        seen = profile(name, columns.features.column(name), columns.cells)
+        alike = "write its dates in one format, and " if seen.note == SEVERAL else ""
+        return refused_column(columns, name, said, f"{alike}{_date_advice(name)}")
     said = f"has cells that are {what or 'not numbers'}: {shown}{more}"
     return refused_column(columns, name, said, _number_advice(columns, name))
 
@@ -224,6 +234,8 @@ def _number_advice(columns: Columns, name: str) -> str:
         return f"read it with {' '.join(option(key, entry) for key, entry in seen.fix.items())}"
     if seen.kind == "id":
         return f"name it with {option('id', name)}"
+    if seen.note.startswith(REPEATED):
+        return f"give each row a code of its own, and name it with {option('id', name)}"
     if seen.kind == "text" and is_prose(seen):
         return either("embed its texts first", f"embed its texts with {option('text', name)}")
     way_out = either("", f"encode it with {option('categorical', [name])}, or ")

@@ -146,7 +146,9 @@ def check_rows(
     if times > 1:
         raise InputError(f"{findings.name} has row {row} more than once")
     pairs = zip(rows, _read_as(kind, found), strict=True)
-    unlike = sorted(row for row, label in pairs if not _alike(label, labels[row]))
+    unlike = sorted(
+        row for row, label in pairs if not (is_missing(label) or _alike(label, labels[row]))
+    )
     if unlike:
         raise InputError(
             f"{findings.name} has other labels than {table.name} in {rows_text(unlike)}: it was "

@@ -23,6 +23,8 @@ MOST_DISTINCT = 0.5  # of the rows: with more different texts, a column is no ca
 FEW = 20  # different texts are categories, however few rows there are
 LONG = 40  # characters: cells that are longer in the mean are prose
 PROSE = "sentences"
+REPEATED = "codes that repeat"
+SEVERAL = "of several formats"
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 PICTURED = "names of pictures, which the report can show"
 SPACED = 3  # words of a cell, in the mean: the same
@@ -186,7 +188,7 @@ def _date_text(name: str, entries: list[str]) -> dict[str, Any] | None:
         return None
     formats = date_formats(entries)
     if not formats:
-        return {"kind": "date", "note": "of several formats"}
+        return {"kind": "date", "note": SEVERAL}
     named = name if len(formats) == 1 else f"{name}={formats[0]}"
     note = "" if len(formats) == 1 else "the day or the month may come first"
     return {"kind": "date", "fix": {"date": [named]}, "note": note}
@@ -198,11 +200,13 @@ def _words(name: str, entries: list[str], cells: int) -> dict[str, Any]:
         return {"kind": "id" if len(entries) == cells else "text", "note": PICTURED}
     most = max(MOST_DISTINCT * cells, FEW)
     enough = cells >= LEAST_IDS or is_id_name(name)
-    if len(entries) == cells and enough and are_codes(name, entries):
+    codes = len(entries) > DISTINCT * cells and enough and are_codes(name, entries)
+    if codes and len(entries) == cells:
         return {"kind": "id", "note": "codes, all of them different"}
     prose = _is_prose(entries)
     if len(entries) > most or prose:
-        return {"kind": "text", "note": PROSE if prose else ""}
+        repeated = f"{REPEATED}, {cells - len(entries)} of them" if codes else ""
+        return {"kind": "text", "note": PROSE if prose else repeated}
     return {"kind": "category"}
 
 

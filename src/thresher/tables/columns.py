@@ -149,6 +149,7 @@ def choose_columns(
         images=None if image is None else tuple(entries_of(table, image, "image")),
         source=table.name,
         written=written,
+        rows=table.numbers,
     )
 
 
@@ -233,7 +234,7 @@ def _labels(table: Table, label: str, task: str | None, cells: CellFormat) -> tu
         what, written = f"{table.name} column {label!r}", table.is_text
     if task == "regression":
         return check_target_cells(what, entries, cells), False
-    return check_classes(what, entries, written=written, task=task)
+    return check_classes(what, entries, written=written, task=task, rows=table.numbers)
 
 
 def _coded(column: pa.ChunkedArray) -> Coded | None:
@@ -256,10 +257,12 @@ def check_ids(table: Table, name: str) -> tuple[Hashable, ...]:
         rows.setdefault(entry, []).append(row)
     twice = {entry: where for entry, where in rows.items() if len(where) > 1}
     if twice:
-        shown = "; ".join(f"{entry!r} in {rows_text(twice[entry])}" for entry in list(twice)[:3])
+        some = [(entry, rows_text(table.numbers[twice[entry]])) for entry in list(twice)[:3]]
+        shown = "; ".join(f"{entry!r} in {where}" for entry, where in some)
         more = f"; and {len(twice) - 3} more" if len(twice) > 3 else ""
         raise InputError(
-            f"{table.name} column {name!r} has ids that are not distinct: {shown}{more}"
+            f"{table.name} column {name!r} has ids that are not distinct: {shown}{more}: give each "
+            f"row its own, or leave {option('id')} out"
         )
     return tuple(entries)
 
@@ -268,9 +271,9 @@ def _present(table: Table, name: str, word: str) -> list[Any]:
     entries = entries_of(table, name, word[:-1])
     empty = [row for row, entry in enumerate(entries) if is_missing(entry)]
     if empty:
+        where = rows_text(table.numbers[empty])
         raise InputError(
-            f"{table.name} column {name!r} has missing {word} in {rows_text(empty)}: "
-            "drop or fill those rows"
+            f"{table.name} column {name!r} has missing {word} in {where}: drop or fill those rows"
         )
     return entries
 

@@ -23,6 +23,7 @@ from thresher.tables.paths import delimiter_of, kind_of
 NEWLINE = re.compile(rb"\r\n|\n|\r")
 DELIMITERS = (",", ";", "\t", "|")
 SIXTEEN = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+WESTERN = " if it comes from Windows in Western Europe (check its accents)"
 QUOTED = re.compile(rb'"((?:[^"]++|"")*+)("?+)', re.DOTALL)
 
 
@@ -167,10 +168,10 @@ def not_utf8(
 ) -> InputError:
     """An error that says where bytes are not UTF-8, and what to do about them."""
     byte = "" if foreign is None else f" has the byte 0x{foreign.object[foreign.start]:02x}"
-    name = "utf-16" if old == "UTF-16" else "cp1252"
+    name, sure = ("utf-16", "") if old == "UTF-16" else ("cp1252", WESTERN)
     return InputError(
-        f"{path} is not UTF-8 ({where}{byte}): read it with {option('encoding', name)}, or save it "
-        f"as UTF-8, for example by iconv -f {old} -t UTF-8 {path} > utf8.csv"
+        f"{path} is not UTF-8 ({where}{byte}): read it with {option('encoding', name)}{sure}, or "
+        f"save it as UTF-8, for example by iconv -f {old} -t UTF-8 {path} > utf8.csv"
     )
 
 

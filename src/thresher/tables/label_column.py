@@ -8,7 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from thresher.errors import InputError, UndecidedError, either, option
 from thresher.inputs.checks import MAX_INTEGER, rows_text
@@ -22,17 +24,26 @@ MOST_DISTINCT = 0.9  # of the rows; beyond, a column is no class
 
 
 def check_classes(
-    what: str, entries: list[Any] | Coded, *, written: bool, task: str | None = None
+    what: str,
+    entries: list[Any] | Coded,
+    *,
+    written: bool,
+    task: str | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> tuple[Coded, bool]:
     """The labels, if none is missing and they look like classes; and whether they were `written`.
 
     Labels that were written as text become integers if all look like integers. If `task` is
-    classification, numbers that are not whole are classes, too.
+    classification, numbers that are not whole are classes, too. Messages name rows by
+    the numbers in `rows`.
     """
     labels = Coded.of(check_labels(what, entries))
     if written:
         labels = labels.renamed(plain_labels(labels.distinct))
-    check_distinct(what, labels.first_rows(), len(labels), task)
+    first = labels.first_rows()
+    if rows is not None:
+        first = {label: int(rows[row]) for label, row in first.items()}
+    check_distinct(what, first, len(labels), task)
     return labels, written
 
 

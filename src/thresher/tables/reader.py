@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.files import BROKEN, KEY, damaged
@@ -40,6 +42,7 @@ class Table:
     encoding: str | None = None  # of text that is not UTF-8
     na: tuple[str, ...] = ()  # words that say that a cell is missing
     repeated: tuple[str, ...] = ()  # names that the header has more than once; now with numbers
+    kept: NDArray[np.int64] | None = None  # the numbers of its rows, if some were left out
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
@@ -49,6 +52,11 @@ class Table:
         """Its name in messages: the file, or the first of several."""
         more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
         return f"{self.files[0]}{more}"
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The number that each row has in the files."""
+        return np.arange(len(self)) if self.kept is None else self.kept
 
     def format(self) -> dict[str, Any]:
         """How its files are read, which is part of what tells one run from another."""
