@@ -144,14 +144,14 @@ def test_a_real_table_whose_classes_overlap_has_a_poor_forecast():
 def test_stability_is_told_and_a_shaky_one_is_a_caution():
     steady = suggestions(Stability(0.97, 0.9, 0.8), keep=90, relabel=10)
     text = render_page("suggestions.html.jinja", section=steady)
-    assert "They agree on 90% of the rows that either would relabel" in text
-    assert "and on 80% of the rows with any suggestion but keep" in text
+    assert "Of the rows that one half would relabel, the other half relabels 90%, too." in text
+    assert "Of the rows that one half would mark in any way, the other half marks 80%, too." in text
     assert "a correlation of 0.970" in text
     assert not steady.cautions()
     shaky = suggestions(Stability(0.5, 0.4, 0.5), keep=90, relabel=10)
-    assert "two halves of the forest agree on 40%" in shaky.cautions()[0]
+    assert "the other half relabels 40%, too" in shaky.cautions()[0]
     nothing = suggestions(Stability(0.5, float("nan"), float("nan")), keep=100)
-    assert "They agree" not in render_page("suggestions.html.jinja", section=nothing)
+    assert "Of the rows" not in render_page("suggestions.html.jinja", section=nothing)
     assert not nothing.cautions()
 
 

@@ -42,6 +42,6 @@ class Stability:
 
 
 def _overlap(first: Flags, second: Flags, alike: Flags) -> float:
-    """Twice the number of rows that both have, alike, divided by the rows of one plus the other."""
+    """Which share of the rows of one half the other half has, too, with the same label."""
     either = int(first.sum() + second.sum())
     return 2 * int((first & second & alike).sum()) / either if either else float("nan")

@@ -187,7 +187,7 @@ def _check(data: DataSet) -> None:
 
 def fetch_set(name: str) -> DataSet:
     """Fetch a set from OpenML, or scikit-learn's copy of it: numeric columns, two classes."""
-    require("pandas", purpose="fetching from OpenML", extra="pandas")
+    require("pandas", purpose="fetching from OpenML", extra="paper")
     from sklearn.datasets import fetch_openml
 
     number = OPENML[name]

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.errors import InputError, either, option
+from thresher.errors import InputError, either, option, require
 from thresher.inputs.checks import check_choice, check_count
 from thresher.paper.cells import HIDDEN, Cell, Experiment, Outcome, Scope, Store
 from thresher.paper.consistency import CONSISTENCY
@@ -98,6 +98,8 @@ def reproduce(
     'consistency'
     """
     chosen = _experiments(names)
+    for module in ("jinja2", "matplotlib"):  # before hours of computing
+        require(module, purpose="reproducing the paper", extra="paper")
     shelf = Shelf(data, fetch=fetch)
     scope = _scope(shelf, sets, protocols, runs, subsets, quick=quick)
     folder = _folder(out)

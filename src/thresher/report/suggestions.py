@@ -207,9 +207,9 @@ class Suggestions(Counted):
         if drawn is None or not drawn.relabel < STEADY:
             return []
         return [
-            "Another draw of folds and trees would mark other rows: two halves of the forest agree "
-            f"on {percent(drawn.relabel)} of those that either would relabel. More --trees would "
-            "tell more, or a check by hand."
+            "Another draw of folds and trees would mark other rows: of those that one half of the "
+            f"forest would relabel, the other half relabels {percent(drawn.relabel)}, too. More "
+            "--trees would tell more, or a check by hand."
         ]
 
     def count_right(self) -> int:
