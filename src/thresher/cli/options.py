@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -60,6 +61,20 @@ Trees = Annotated[
 Leaves = Annotated[
     int | None, given("With --trees: the most leaves that such a tree has; 16 if not given.")
 ]
+
+
+def number(text: str | None) -> Any:
+    """The number that was typed; text that is none stays, for a check to say so.
+
+    Examples
+    --------
+    >>> number("12"), number("12.5"), number("a lot"), number(None)
+    (12, 12.5, 'a lot', None)
+    """
+    for kind in (int, float):
+        with contextlib.suppress(TypeError, ValueError):
+            return kind(text)  # type: ignore[arg-type]
+    return text
 
 
 def check_needs(options: Mapping[str, Any], wanted: str, *, met: bool) -> None:

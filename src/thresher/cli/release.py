@@ -110,7 +110,9 @@ def release(
             "the operator's part. With --owner and --pot-cents."
         ),
     ] = None,
-    pot_cents: Annotated[int | None, given("What there is to pay, in whole cents.")] = None,
+    pot_cents: Annotated[
+        str | None, given("What there is to pay, in whole cents.", metavar="INTEGER")
+    ] = None,
     pay: Annotated[
         Literal["estimate", "lower"],
         given("Pay the estimate, or the lower end of its interval now and the rest later."),
@@ -173,7 +175,7 @@ def release(
     from thresher.tables.labeled import columns_left_out, read_labeled, read_private, same_columns
     from thresher.tables.paths import check_text_options
 
-    asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
+    asked = PrivatePay(statements, options.number(pot_cents), pay, basis, players, within)
     rings, leaves = options.rings_and_leaves(kernel, rings, trees, leaves)
     plain = kernel == "box" and trees is None and task == "classification"
     asked.check(owner, mechanism, plain=plain)
