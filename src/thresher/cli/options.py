@@ -35,6 +35,7 @@ Adjacency = Annotated[
         "replaced (replace-one)."
     ),
 ]
+Categorical = Annotated[str | None, given("Columns that are categories.")]
 Delimiter = Annotated[
     str | None, given("What separates cells of text: a comma or a tab if not given.")
 ]
@@ -48,9 +49,18 @@ Json = Annotated[bool, given("Print the outcome as JSON.", "--json")]
 Label = Annotated[str, given("The column of labels.")]
 Metric = Annotated[Literal["cosine", "euclidean"], given("Distance.")]
 PublicValidation = Annotated[Path, given("The public validation set.")]
-Radius = Annotated[float, given("Distance up to which a point counts.")]
+PublicFill = Annotated[
+    str | None,
+    given("How to fill missing numbers: median (of the validation set), zero or a number."),
+]
+Radius = Annotated[
+    str, given("Distance up to which a point counts; auto finds it from the validation set.")
+]
 Rings = Annotated[
     int | None, given("Into how many rings a --kernel other than box is divided; 4 if not given.")
+]
+Standardize = Annotated[
+    str | None, given("validation: scale columns by the validation set, which is public.")
 ]
 TableFile = Annotated[
     str, argument("The table: a file, a folder, a pattern in quotes, or - (standard input).")

@@ -32,9 +32,7 @@ def release(
     ledger: Annotated[Path, given("The ledger that is charged.")],
     out_prices: Annotated[Path, given("Where the public price list is written.")],
     label: options.Label = "y",
-    radius: Annotated[
-        str, given("Distance up to which a point counts; auto finds it from the validation set.")
-    ] = "0.5",
+    radius: options.Radius = "0.5",
     metric: options.Metric = "cosine",
     kernel: Annotated[
         str,
@@ -88,14 +86,9 @@ def release(
         bool, given("Release even if --points predicts nothing but noise.", "--anyway")
     ] = False,
     ignore: options.Ignore = None,
-    standardize: Annotated[
-        str | None, given("validation: scale columns by the validation set, which is public.")
-    ] = None,
-    fill: Annotated[
-        str | None,
-        given("How to fill missing numbers: median (of the validation set), zero or a number."),
-    ] = None,
-    categorical: Annotated[str | None, given("Columns that are categories.")] = None,
+    standardize: options.Standardize = None,
+    fill: options.PublicFill = None,
+    categorical: options.Categorical = None,
     version: Annotated[str, given("A public name for the state of the points.")] = "",
     report: Annotated[
         Path | None, given("Where to write a page about the release that may be published: .html.")
