@@ -269,10 +269,12 @@ def test_the_command_speaks_of_options_not_of_arguments(folder):
         ((*start[:-1], "-"), 1, "--out-prices must be a file, got -; nothing was charged"),
         ((*start, "--report", "-"), 1, "--report must be a file, got -"),
         ((*start, "--unusable", "-"), 1, "--unusable must be a file, got -"),
-        ((*start, "--mechanism", "cells"), 3, "epsilon=1 was asked for; a release without delta, "
-         "of --mechanism cells, counts as more in a ledger with --filter gaussian: use one with "
-         "--filter basic; or ask for a smaller epsilon"),
-        ((*owned, "--points-per-owner", "4"), 3, "epsilon=1.4547 does not fit: the ledger of l.db"),
+        ((*start, "--mechanism", "cells"), 3, "a release of epsilon=1 does not fit: a release "
+         "without delta, of --mechanism cells, counts as more in a ledger with --filter gaussian: "
+         "use one with --filter basic; so it counts as epsilon=6.2073, and the ledger of l.db has "
+         "epsilon=1.0 of 1.0 left at delta=1e-06; ask for a smaller epsilon, or protect new data"),
+        ((*owned, "--points-per-owner", "4"), 3, "; so it counts as epsilon=1.4547, and the ledger "
+         "of l.db has"),
         ((*owned, "--points-per-owner", "4"), 3, "(T9 of docs/privacy.md): use one with --unit o"),
     ]  # fmt: skip
     for arguments, code, words in cases:

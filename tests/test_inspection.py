@@ -65,6 +65,34 @@ def test_inspect_shows_columns_guesses_problems_and_the_line_that_solves_them():
     assert len(told["problems"]) == 2
 
 
+def test_the_line_has_names_as_the_hints_spell_them_and_invents_none():
+    def rows(start):
+        lines = [f"{row % 7},{row % 5},{'car' if row % 2 else 'bus'},m{row % 4}" for row in start]
+        return "\n".join(["speed,length,mode,member", *lines])
+
+    put("trips.csv", rows(range(60)))
+    put("val.csv", rows(range(60, 90)))
+    start, end = "thresher value trips.csv", "--validation val.csv --out v.parquet"
+    last = command("inspect", "trips.csv", "--label", "moed").stdout.splitlines()[-1]
+    assert last == f"this line solves it: {start} --label mode"
+    for wrong, right in {
+        "--label moed --owner member": "--label mode --owner member",
+        "--label mode --owner membr": "--label mode --owner member",
+        "--label mode --owner member --ignore spede": "--label mode --ignore speed --owner member",
+    }.items():
+        done = command(*f"value trips.csv {wrong} {end}".split())
+        assert "did you mean" in str(done.exception)
+        notes = done.exception.__notes__
+        assert not [note for note in notes if note.startswith("also: ") and "both" in note]
+        assert notes[-1] == f"this line solves it: {start} {right} {end}"
+    for name in ("zzz", "membre"):  # nothing like it, and what is the owner
+        done = command(*f"value trips.csv --label {name} --owner member {end}".split())
+        assert done.exception.__notes__[-1].startswith("this line does not solve everything; ")
+        assert f"{start} --label {name} --owner member" in done.exception.__notes__[-1]
+    done = command(*f"value trips.csv --label mode --id zzz {end}".split())
+    assert "--ignore" not in done.exception.__notes__[-1]
+
+
 def test_a_clean_table_needs_nothing_and_the_record_has_the_guesses():
     put("a.csv", table(["id", "owner"], lambda row: [f"p{row}", f"clinic {row % 3}"]))
     done = command("value", "a.csv", "--out", "v.csv")

@@ -198,6 +198,21 @@ def test_what_does_not_fit_is_refused_with_the_ways_out_and_costs_nothing(path):
     assert path.read_bytes() == before
     ledger.charge("b", Cost(epsilon=0.2), {})
     assert ledger.remaining() == 0.0
+    with pytest.raises(BudgetError, match="; the budget is spent: protect new data with a new led"):
+        ledger.charge("c", Cost(epsilon=0.1), {})
+
+
+def test_a_refusal_leads_with_what_was_asked_for(path):
+    ledger = make(path, delta=1e-6)
+    cost = Cost(mu_squared=gaussian_mu(1.0, 1e-5) ** 2)
+    about = {"epsilon": 1.0, "delta": 1e-5, "mechanism": "table", "adjacency": ledger.adjacency}
+    with pytest.raises(BudgetError) as refused:
+        ledger.charge("a", cost, about)
+    assert str(refused.value) == (
+        "a release of epsilon=1 does not fit: that is at delta=1e-05, but the ledger counts at "
+        "1e-06; so it counts as epsilon=1.1436, and the ledger of ledger.db has epsilon=1.0 of 1.0 "
+        "left at delta=1e-06; ask for a smaller epsilon, or protect new data with a new ledger"
+    )
 
 
 def test_a_refusal_speaks_of_gaussian_noise_in_epsilons(path):

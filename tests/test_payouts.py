@@ -100,7 +100,9 @@ def test_who_takes_away_is_paid_nothing_and_told_why():
     found = th.payout({"a": 2.0, "b": -1.0, "c": 0.0, "d": 0.001}, pot=1000, minimum=5)
     assert dict(found.cents) == {"a": 1000, "b": 0, "c": 0, "d": 0}
     assert found.status() == ("", "negative value", "no value", "below the minimum")
-    assert "two names" in found.cautions()[0]
+    assert found.cautions()[0].startswith("1 owner with a negative value gets nothing. An owner")
+    more = th.payout({"a": 2.0, "b": -1.0, "c": -1.0}, pot=1000)
+    assert more.cautions()[0].startswith("2 owners with a negative value get nothing. An owner")
 
 
 def test_caps_leave_what_nobody_may_take():
@@ -299,11 +301,19 @@ def test_the_command_reads_the_rule_from_the_values(tmp_path, monkeypatch):
         assert found.paid == 1_000_000
         assert "thresher value points.csv" in found.about["values"]["command"]
         assert found.shared == (SharedRows("clinic 0", "clinic 3", 1, 0),)
+        assert found.cautions()[-1] == "1 pair of owners has rows in common."
         assert (tmp_path / f"{players}.html").exists()
     done = thresher(*["payout", "points.csv", "--pot-cents", "100"])
     assert done.returncode == 1
     assert "is not a .parquet file" in done.stderr
-    assert thresher(*["payout", "owners.parquet", "--pot-cents", "1.5"]).returncode == 2
+    for name in ("pot", "floor", "minimum", "cap"):
+        for typed, shown in (("10000.03", "10000.03"), ("a lot", "'a lot'")):
+            pot = [] if name == "pot" else ["--pot-cents", "9"]
+            done = thresher("payout", "owners.parquet", *pot, f"--{name}-cents", typed)
+            assert done.stderr == (
+                f"thresher: --{name}-cents must be a whole number of cents, at least 0, got "
+                f"{shown}: 12.50 is 1250\n"
+            )
     done = thresher("payout", "owners.parquet", "--pot-cents", "10", "--floor-cents", "9")
     assert "--floor-cents must be at most 2 for 4 owners, got 9: lower it" in done.stderr
     done = thresher("payout", "owners.parquet", "--pot-cents", "-1")

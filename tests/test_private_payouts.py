@@ -307,6 +307,7 @@ def test_the_command_writes_statements_and_refuses_before_it_charges(release, tm
     for wrong, message in (
         ({"statements": None}, "--statements and --pot-cents go together"),
         ({"pot": -5}, "at least 0, got -5"),
+        ({"pot": 12.5}, "whole number of cents, .* got 12.5: 12.50 is 1250; nothing was charged"),
     ):
         with pytest.raises(th.InputError, match=message):
             replace(asked, **{"statements": tmp_path / "new"} | wrong).check(

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import thresher as th
 from thresher.cli import app
+from thresher.errors import in_options, message_of
 from thresher.runs.appraisal import appraise_files
 from thresher.runs.public_encoding import Preparation, read_radius
 from thresher.tables.labeled import read_private
@@ -157,6 +158,27 @@ def test_a_raw_table_is_released_planned_and_appraised_by_leaves(files, tmp_path
     assert "cannot say how far off" in planned.stderr
     wrong = told("plan", *trees, "--points", 150, "--ignore", "town", "--radius", 2)
     assert "near means in the same leaf" in str(wrong.exception)
+
+
+def test_a_release_of_a_raw_table_is_planned_with_the_options_of_the_release(files):
+    val, _ = files
+    about = ("--validation", val, "--points", 150, "--epsilon", 8, "--delta", 1e-6)
+    raw = ("--standardize", "validation", "--fill", "median", "--categorical", "town")
+    done = CliRunner().invoke(
+        app, [str(word) for word in ("plan", *about, *raw, "--radius", "auto")]
+    )
+    assert done.exit_code == 0, done.output
+    encoded = Preparation.of("validation", "median", ["town"]).fit(val, "y", [], None)
+    radius = read_radius("auto", encoded.rows, labels(val), metric="cosine")
+    wanted = th.plan_release(
+        encoded.rows, labels(val), points=150, epsilon=8, delta=1e-6, radius=radius,
+        mechanisms=["table", "cells"],
+    )  # fmt: skip
+    found = json.loads(done.stdout)["plans"]
+    assert [each["relative_error"] for each in found] == [each.relative_error for each in wanted]
+    more = ("--ignore", "town", "--radius", "wide")
+    wrong = CliRunner().invoke(app, ["plan", *map(str, about), *more])
+    assert "--radius must be a number or auto" in in_options(message_of(wrong.exception))
 
 
 def labels(path):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from thresher.cli.options import Force, argument, given
+from thresher.cli.options import Force, argument, given, number
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError
 
@@ -140,7 +140,7 @@ def draft(
     validation: Annotated[Path, argument("The public validation set.", show_default=False)],
     title: Annotated[str, given("What the task is called.")],
     label: Annotated[str, given("The column of labels.")],
-    pot_cents: Annotated[int, given("What you pay in all, in cents.")],
+    pot_cents: Annotated[str, given("What you pay in all, in cents.", metavar="INTEGER")],
     epsilon: Annotated[float, given("How much privacy the task may cost an owner.")],
     delta: Annotated[float, given("The same: delta.")],
     rows_per_owner: Annotated[int, given("About how many rows each owner submits.")],
@@ -190,9 +190,12 @@ def draft(
     --pot-cents 1000000 --epsilon 2 --delta 1e-6 --rows-per-owner 50 --owners 100
     --closes 2027-02-01T12:00Z
     """
+    from thresher.payouts.shares import check_cents
+
+    pot = check_cents("pot", number(pot_cents))
     task = client.draft(
         title, validation, opens=_time("opens", opens), closes=_time("closes", closes), label=label,
-        pot_cents=pot_cents, epsilon=epsilon, delta=delta, rows_per_owner=rows_per_owner,
+        pot_cents=pot, epsilon=epsilon, delta=delta, rows_per_owner=rows_per_owner,
         owners=owners, radius=radius, metric=metric, pay=pay, basis=basis, kernel=kernel,
         rings=rings, categorical=split_names(categorical), fill=fill, trees=trees, leaves=leaves,
         classes=split_names(classes) or None, standardize=standardize, most_rows=most_rows,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -51,6 +52,7 @@ Adjacency = Annotated[
         "replaced (replace-one)."
     ),
 ]
+Categorical = Annotated[str | None, given("Columns that are categories.")]
 Delimiter = Annotated[
     str | None, given("What separates cells of text: a comma or a tab if not given.")
 ]
@@ -64,9 +66,18 @@ Json = Annotated[bool, given("Print the outcome as JSON.", "--json")]
 Label = Annotated[str, given("The column of labels.")]
 Metric = Annotated[Literal["cosine", "euclidean"], given("Distance.")]
 PublicValidation = Annotated[Path, given("The public validation set.")]
-Radius = Annotated[float, given("Distance up to which a point counts.")]
+PublicFill = Annotated[
+    str | None,
+    given("How to fill missing numbers: median (of the validation set), zero or a number."),
+]
+Radius = Annotated[
+    str, given("Distance up to which a point counts; auto finds it from the validation set.")
+]
 Rings = Annotated[
     int | None, given("Into how many rings a --kernel other than box is divided; 4 if not given.")
+]
+Standardize = Annotated[
+    str | None, given("validation: scale columns by the validation set, which is public.")
 ]
 TableFile = Annotated[
     str, argument("The table: a file, a folder, a pattern in quotes, or - (standard input).")
@@ -77,6 +88,20 @@ Trees = Annotated[
 Leaves = Annotated[
     int | None, given("With --trees: the most leaves that such a tree has; 16 if not given.")
 ]
+
+
+def number(text: str | None) -> Any:
+    """The number that was typed; text that is none stays, for a check to say so.
+
+    Examples
+    --------
+    >>> number("12"), number("12.5"), number("a lot"), number(None)
+    (12, 12.5, 'a lot', None)
+    """
+    for kind in (int, float):
+        with contextlib.suppress(TypeError, ValueError):
+            return kind(text)  # type: ignore[arg-type]
+    return text
 
 
 def check_needs(options: Mapping[str, Any], wanted: str, *, met: bool) -> None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from thresher.cli.options import Force, Json, argument, given
+from thresher.cli.options import Force, Json, argument, given, number
 from thresher.cli.words import SHOWN, say, say_owners, show_json
 from thresher.errors import shortened
 
 
 def payout(
     values: Annotated[Path, argument("The values that thresher value wrote: .parquet.")],
-    pot_cents: Annotated[int, given("The amount to pay out, in whole cents.")],
-    floor_cents: Annotated[int, given("The least that every owner is paid.")] = 0,
+    pot_cents: Annotated[str, given("The amount to pay out, in whole cents.", metavar="INTEGER")],
+    floor_cents: Annotated[
+        str, given("The least that every owner is paid.", metavar="INTEGER")
+    ] = "0",
     minimum_cents: Annotated[
-        int, given("Payments below this are not made; the other owners share them.")
-    ] = 0,
-    cap_cents: Annotated[int | None, given("The most that an owner is paid.")] = None,
+        str,
+        given("Payments below this are not made; the other owners share them.", metavar="INTEGER"),
+    ] = "0",
+    cap_cents: Annotated[
+        str | None, given("The most that an owner is paid.", metavar="INTEGER")
+    ] = None,
     flooring: Annotated[
         Literal["owner", "point"],
         given("What is raised to 0 if it is negative: an owner's sum, or each point."),
@@ -55,8 +60,8 @@ def payout(
     if report is not None:
         check_target(report, force=force)
     found = pay_file(
-        values, pot=pot_cents, floor=floor_cents, minimum=minimum_cents, cap=cap_cents,
-        flooring=flooring, within=within,
+        values, pot=number(pot_cents), floor=number(floor_cents), minimum=number(minimum_cents),
+        cap=number(cap_cents), flooring=flooring, within=within,
     )  # fmt: skip
     wrote = [] if out is None else found.save(out, force=force)
     if report is not None:

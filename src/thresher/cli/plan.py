@@ -18,7 +18,7 @@ def plan(
     epsilon: Annotated[str, given("Budgets to compare, such as 0.5 or 0.1,0.5,1.")] = "0.1,0.5,1,4",
     delta: Annotated[float, given("The delta of each budget; cells need none.")] = 1e-6,
     label: options.Label = "y",
-    radius: options.Radius = 0.5,
+    radius: options.Radius = "0.5",
     metric: options.Metric = "cosine",
     kernel: Annotated[
         str, given("As in thresher release; other kernels than box need --mechanisms table.")
@@ -41,6 +41,9 @@ def plan(
         int | None, given("If owners are protected: about how many points each has.")
     ] = None,
     ignore: options.Ignore = None,
+    standardize: options.Standardize = None,
+    fill: options.PublicFill = None,
+    categorical: options.Categorical = None,
     plot: Annotated[Path | None, given("Where curves are drawn: .svg, .png or .pdf.")] = None,
     delimiter: options.Delimiter = None,
 ) -> None:
@@ -54,10 +57,14 @@ def plan(
 
     Example: thresher plan --validation val.csv --points 20000 --epsilon 0.1,0.5,1 --plot plan.svg
 
+    Example: thresher plan --validation val.csv --points 20000 --standardize validation
+    --radius auto
+
     Example: thresher plan --validation val.csv --points 20000 --trees 4 --leaves 16
     """
     from thresher.privacy.plan import plan_release
     from thresher.privacy.table_mechanism import Table
+    from thresher.runs.public_encoding import Preparation, read_radius
     from thresher.tables.labeled import columns_left_out, read_labeled, same_columns
     from thresher.tables.paths import check_text_options
 
@@ -72,9 +79,11 @@ def plan(
     budgets = _budgets(epsilon)
     check_text_options([validation], delimiter=delimiter)
     X_val, y_val = read_labeled(validation, label, delimiter=delimiter)
-    X_val, _ = same_columns(
-        X_val, X_val, columns_left_out(split_names(ignore), X_val, roles=(label,))
-    )
+    left_out = columns_left_out(split_names(ignore), X_val, roles=(label,))
+    preparation = Preparation.of(standardize, fill, split_names(categorical))
+    encoder = preparation and preparation.fit(validation, label, left_out, delimiter)
+    X_val = encoder.rows if encoder else same_columns(X_val, X_val, left_out)[1]
+    reach = read_radius(radius, X_val, y_val, metric=metric, kernel=kernel, rings=rings)
     forest = forest_of(X_val, y_val, trees, leaves)
     table = Table(bound="counted") if counted else "table"
     compared = [table if name == "table" else name for name in names]
@@ -82,7 +91,7 @@ def plan(
         _row(budget, each)
         for budget in budgets
         for each in plan_release(
-            X_val, y_val, points=points, epsilon=budget, delta=delta, radius=radius, metric=metric,
+            X_val, y_val, points=points, epsilon=budget, delta=delta, radius=reach, metric=metric,
             adjacency=adjacency, mechanisms=compared,
             points_per_owner=points_per_owner, kernel=kernel, rings=rings, forest=forest,
         )

@@ -26,6 +26,8 @@ class PrivatePay:
 
         A `plain` release counts classes within a radius, all near points alike.
         """
+        from thresher.payouts.shares import check_cents
+
         if (self.statements is None) != (self.pot is None):
             raise InputError("--statements and --pot-cents go together; nothing was charged")
         if self.statements is None:
@@ -40,11 +42,10 @@ class PrivatePay:
                 "--players owners cannot be used with --kernel, --trees or --task regression: use "
                 "--players points; nothing was charged"
             )
-        if self.pot is not None and self.pot < 0:
-            raise InputError(
-                f"--pot-cents must be a whole number of cents, at least 0, got {self.pot}; nothing "
-                "was charged"
-            )
+        try:
+            check_cents("pot", self.pot)
+        except InputError as refused:
+            raise InputError(f"{message_of(refused)}; nothing was charged") from None
         if self.statements.exists():
             raise InputError(
                 f"{self.statements} already exists: choose a new folder for --statements; nothing "

@@ -32,9 +32,7 @@ def release(
     ledger: Annotated[Path, given("The ledger that is charged.")],
     out_prices: Annotated[Path, given("Where the public price list is written.")],
     label: options.Label = "y",
-    radius: Annotated[
-        str, given("Distance up to which a point counts; auto finds it from the validation set.")
-    ] = "0.5",
+    radius: options.Radius = "0.5",
     metric: options.Metric = "cosine",
     kernel: Annotated[
         str,
@@ -88,14 +86,9 @@ def release(
         bool, given("Release even if --points predicts nothing but noise.", "--anyway")
     ] = False,
     ignore: options.Ignore = None,
-    standardize: Annotated[
-        str | None, given("validation: scale columns by the validation set, which is public.")
-    ] = None,
-    fill: Annotated[
-        str | None,
-        given("How to fill missing numbers: median (of the validation set), zero or a number."),
-    ] = None,
-    categorical: Annotated[str | None, given("Columns that are categories.")] = None,
+    standardize: options.Standardize = None,
+    fill: options.PublicFill = None,
+    categorical: options.Categorical = None,
     version: Annotated[str, given("A public name for the state of the points.")] = "",
     report: Annotated[
         Path | None, given("Where to write a page about the release that may be published: .html.")
@@ -110,7 +103,9 @@ def release(
             "the operator's part. With --owner and --pot-cents."
         ),
     ] = None,
-    pot_cents: Annotated[int | None, given("The amount to pay out, in whole cents.")] = None,
+    pot_cents: Annotated[
+        str | None, given("The amount to pay out, in whole cents.", metavar="INTEGER")
+    ] = None,
     pay: Annotated[
         Literal["estimate", "lower"],
         given("Pay the estimate, or the lower end of its interval now and the rest later."),
@@ -176,7 +171,7 @@ def release(
     from thresher.tables.labeled import columns_left_out, read_labeled, read_private, same_columns
     from thresher.tables.paths import check_text_options
 
-    asked = PrivatePay(statements, pot_cents, pay, basis, players, within)
+    asked = PrivatePay(statements, options.number(pot_cents), pay, basis, players, within)
     rings, leaves = options.rings_and_leaves(kernel, rings, trees, leaves)
     plain = kernel == "box" and trees is None and task == "classification"
     asked.check(owner, mechanism, plain=plain)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from thresher.errors import InputError
-from thresher.inputs.checks import check_choice, check_count, check_number
+from thresher.inputs.checks import check_choice, check_number
 from thresher.owner_valuation import OwnerValuation
 from thresher.passes.owner_sums import warn_of_names
 from thresher.payouts.shared_rows import SharedRows, shared_rows
-from thresher.payouts.shares import Terms, in_cents
+from thresher.payouts.shares import Terms, check_cents
 from thresher.payouts.statement import Payout, finite_values
 from thresher.valuation import Valuation
 
@@ -68,8 +68,8 @@ def payout(
     667
     """
     terms = Terms(
-        _cents("pot", pot), _cents("floor", floor), _cents("minimum", minimum),
-        None if cap is None else _cents("cap", cap),
+        check_cents("pot", pot), check_cents("floor", floor), check_cents("minimum", minimum),
+        None if cap is None else check_cents("cap", cap),
     )  # fmt: skip
     by_owner, about = _by_owner(values, flooring)
     if not by_owner:
@@ -85,16 +85,6 @@ def payout(
     found = Payout(tuple(by_owner), finite_values(by_owner), terms, about, shared)
     assert found.cents is not None  # noqa: S101 - computed here, so that errors come at once
     return found
-
-
-def _cents(name: str, value: object) -> int:
-    try:
-        return check_count(name, value, least=0)
-    except InputError:
-        raise InputError(
-            f"{in_cents(name)} must be a whole number of cents, at least 0, got {value!r}: 12.50 "
-            "is 1250"
-        ) from None
 
 
 def _by_owner(values: Any, flooring: str) -> tuple[dict[Hashable, float], dict[str, Any]]:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from thresher.errors import InputError, either, option
+from thresher.inputs.checks import check_count
 
 
 def money(cents: float) -> str:
@@ -31,6 +32,23 @@ def money(cents: float) -> str:
 def in_cents(name: str) -> str:
     """The name of an amount in messages; the command's option says that it is in cents."""
     return either(name, option(f"{name}_cents"))
+
+
+def check_cents(name: str, value: object) -> int:
+    """An amount in whole cents, if it is one.
+
+    Examples
+    --------
+    >>> check_cents("pot", 1250)
+    1250
+    """
+    try:
+        return check_count(name, value, least=0)
+    except InputError:
+        raise InputError(
+            f"{in_cents(name)} must be a whole number of cents, at least 0, got {value!r}: 12.50 "
+            "is 1250"
+        ) from None
 
 
 @dataclass(frozen=True)

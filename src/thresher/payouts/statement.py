@@ -235,10 +235,11 @@ class Payout:
         found = []
         lost = sum(value < 0 for value in self.values)
         if lost and self.about.get("flooring") == "owner":
+            who = "owner with a negative value gets", "owners with a negative value get"
             found.append(
-                f"{count_of(lost, 'owner')} with a negative value get nothing. An owner with good "
-                "and poor rows can gain by submitting them under two names, unless names are "
-                "verified or flooring is by point."
+                f"{count_of(lost, *who)} nothing. An owner with good and poor rows can gain by "
+                "submitting them under two names, unless names are verified or flooring is by "
+                "point."
             )
         if self.about["rule"] == "owners":
             found.append(
@@ -247,7 +248,8 @@ class Payout:
         elif self.about["rule"] == "points":
             found.append("The sum of points' values rewards owners who submit copies.")
         if self.shared:
-            found.append(f"{count_of(len(self.shared), 'pair')} of owners have rows in common.")
+            pairs = count_of(len(self.shared), "pair of owners has", "pairs of owners have")
+            found.append(f"{pairs} rows in common.")
         return tuple(found)
 
     def _table(self) -> pa.Table:

@@ -34,6 +34,7 @@ from thresher.privacy.accountants import (
 
 SCALE = 10**24  # units in 1: so fine that no cost a mechanism can have is rounded much
 LEAST = 1e-6  # the smallest epsilon of a release
+SPENT = 1e-3  # of the cap: less than this is practically nothing
 LARGEST_COST = 1e300
 
 
@@ -121,10 +122,11 @@ class Cap(Terms):
 
         `about` has the public facts of the release; they say why it costs more than asked.
         """
-        left = f"the ledger of {name} has epsilon={self.left(spent)!r} of {self.epsilon!r} left"
+        rest = self.left(spent)
+        left = f"the ledger of {name} has epsilon={rest!r} of {self.epsilon!r} left"
         ways = "ask for a smaller epsilon, or protect new data with a new ledger"
-        if why := why_other(self, about):
-            ways = f"{why}; or {ways}"
+        if rest < SPENT * self.epsilon:
+            ways = "the budget is spent: protect new data with a new ledger"
         if self.filter == "gaussian":
             if asked.epsilon or asked.delta:
                 return (
@@ -133,8 +135,8 @@ class Cap(Terms):
                     "new data"
                 )
             epsilon = gaussian_epsilon(math.sqrt(asked.mu_squared), self.delta)
-            what = f"a release of epsilon={epsilon:.5g} does not fit"
-            return f"{what}: {left} at delta={self.delta:g}; {ways}"
+            what = _refused(f"epsilon={epsilon:.5g}", self, about)
+            return f"{what}{left} at delta={self.delta:g}; {ways}"
         if asked.mu_squared:
             return (
                 f"a Gaussian cost does not fit a ledger of (epsilon, delta) pairs: {left}; charge "
@@ -147,7 +149,17 @@ class Cap(Terms):
                 f"ask for a smaller delta, or use {option('mechanism', 'cells')}, which needs none"
             )
         part = f", delta={float((_exact(self.delta) - spent.delta) / SCALE):g} of {self.delta:g}"
-        return f"a release of epsilon={asked.epsilon:.6g}{own} does not fit: {left}{part}; {ways}"
+        what = _refused(f"epsilon={asked.epsilon:.6g}{own}", self, about)
+        return f"{what}{left}{part}; {ways}"
+
+
+def _refused(counted: str, terms: Terms, about: Mapping[str, Any]) -> str:
+    """That a release does not fit: what was asked for and, if it is more, what it counts as."""
+    why = _reasons(terms, about)
+    if not why:
+        return f"a release of {counted} does not fit: "
+    asked = f"a release of epsilon={about['epsilon']:g} does not fit"
+    return f"{asked}: {'; '.join(why)}; so it counts as {counted}, and "
 
 
 def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
@@ -155,9 +167,15 @@ def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
 
     `about` is the record of the release.
     """
+    why = _reasons(terms, about)
+    return "; ".join([f"epsilon={about['epsilon']:g} was asked for", *why]) if why else ""
+
+
+def _reasons(terms: Terms, about: Mapping[str, Any]) -> list[str]:
+    """Why a release counts for another epsilon than was asked for."""
     epsilon, delta = about.get("epsilon"), about.get("delta")
     if not (isinstance(epsilon, float) and isinstance(delta, float)):
-        return ""  # not a record of ours
+        return []  # not a record of ours
     pure, gaussian = about.get("mechanism") == "cells", terms.filter == "gaussian"
     ours, theirs = terms.adjacency, about.get("adjacency")
     reasons = {
@@ -172,8 +190,7 @@ def why_other(terms: Terms, about: Mapping[str, Any]) -> str:
         and (terms.unit, about.get("unit")) == ("point", "owner"),
         f"that is for {theirs}, and the ledger counts for {ours}": ours != theirs,
     }
-    why = [reason for reason, holds in reasons.items() if holds]
-    return "; ".join([f"epsilon={epsilon:g} was asked for", *why]) if why else ""
+    return [reason for reason, holds in reasons.items() if holds]
 
 
 def _exact(number: float) -> Fraction:

@@ -17,6 +17,7 @@ from typing import Any
 from thresher.errors import InputError, UndecidedError, message_of
 from thresher.inputs.coded import Coded
 from thresher.inputs.labels import is_missing
+from thresher.inputs.spelling import nearest
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.guessed import (
     find_roles,
@@ -31,7 +32,7 @@ from thresher.runs.settings import Settings
 from thresher.runs.sources import like_points, point_columns, role_of, validation_table
 from thresher.runs.unlabeled import unlabeled_columns
 from thresher.tables.column_profile import Profile
-from thresher.tables.columns import Columns, check_ids, entries_of
+from thresher.tables.columns import Columns, check_ids, entries_of, matching
 from thresher.tables.delimited import likely_delimiter
 from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.guesses import Guess, label_candidates
@@ -40,6 +41,8 @@ from thresher.tables.paths import TEXT_KINDS, find_files, kind_of
 from thresher.tables.reader import Table, read_table, scan_table
 from thresher.tables.text import first_line
 
+ROLES = ("label", "id", "owner", "text", "image")  # options that name one column
+NAMING = ("features", "ignore", "categorical")  # options that name several
 UNKNOWN = "COLUMN"  # stands for a name that nobody can guess
 BYTES = 1 << 20  # of a file that its encoding is told by
 
@@ -63,6 +66,7 @@ class ProblemSearch:
             return
         self.rows = len(table)
         self.source = f"the beginning of {table.name}" if self.settings.in_parts else table.name
+        self._correct_names(table)
         self.known = look_at(self.settings, table)
         self._guess(table)
         if self._check_roles(table):
@@ -120,18 +124,33 @@ class ProblemSearch:
             self.fix(**changes)
             return None
 
+    def _correct_names(self, table: Table) -> None:
+        """Take a name of no column for the nearest one that has no other role."""
+        for role in (*ROLES, *NAMING):
+            given = getattr(self.settings, role)
+            if not given or role in self.settings.guess or (role, table.kind) == ("label", "npy"):
+                continue
+            names = given if isinstance(given, tuple) else (given,)
+            found = tuple(self._correct(table, name, role) for name in names)
+            self.fix(**{role: found if isinstance(given, tuple) else found[0]})
+
+    def _correct(self, table: Table, name: str, role: str) -> str:
+        names = table.data.column_names
+        with self.checking() as wrong:
+            matching(table.name, names, [name], role)
+        near = nearest(name, names)[:1] if wrong else []
+        taken = {getattr(self.settings, other) for other in ROLES}
+        return near[0] if near and near[0] not in taken else name
+
     def _guess(self, table: Table) -> None:
         wanted = () if table.kind in ARRAYS else self.settings.guess
         found = find_roles(self.settings, self.known, wanted)
         self.guesses |= {**found, **name_guesses(table)}
         columns: dict[str, Any] = {role: each.column for role, each in found.items()}
         self.fix(guess=(), **columns)
-        if self.settings.label in table.data.column_names or table.kind == "npy":
+        if "label" not in wanted or self.settings.label in table.data.column_names:
             return
-        with self.checking():
-            if "label" in wanted:
-                raise no_label(table, self.known)
-            entries_of(table, self.settings.label, "label")
+        self.problems.append(message_of(no_label(table, self.known)))
         likely = label_candidates(self.known)
         self.fix(label=likely[-1] if likely else UNKNOWN)
 
@@ -141,7 +160,7 @@ class ProblemSearch:
         if settings.id is not None:
             with self.checking() as wrong:
                 check_ids(table, settings.id)
-            if wrong:
+            if wrong and settings.id in table.data.column_names:
                 self.leave_out(settings.id)
                 self.fix(id=None)
         gaps = settings.owner is not None and _has_gaps(table, settings.owner)
