@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import doctest
 import importlib
 import inspect
 import re
@@ -241,17 +242,60 @@ def wrong_names(path):
 
 def resolves(names):
     """Whether a dotted name below `thresher` can be reached by imports and attributes."""
+    try:
+        reached(names)
+    except ImportError:
+        return False
+    return True
+
+
+def reached(names):
+    """What a dotted name below `thresher` names."""
     found = th
     for depth, name in enumerate(names, 1):
         if name in getattr(found, "__dataclass_fields__", ()):
-            return True
+            return found
         if not hasattr(found, name):
-            try:
-                importlib.import_module(".".join(("thresher", *names[:depth])))
-            except ImportError:
-                return False
+            importlib.import_module(".".join(("thresher", *names[:depth])))
         found = getattr(found, name)
-    return True
+    return found
+
+
+def reference():
+    """The full name of everything that has a page in the reference."""
+    module, names = "thresher", []
+    for line in (ROOT / "docs/api.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        elif found := re.fullmatch(r" {3}([A-Za-z_][\w.]*)", line):
+            names.append(f"{module}.{found[1]}")
+    return names
+
+
+def failing_examples(documented, name):
+    """What the examples of a docstring and of its methods print if run in a fresh interpreter."""
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in doctest.DocTestFinder().find(documented, name, module=False, globs={}):
+        runner.run(test, out=said.append)
+    return said
+
+
+@pytest.mark.parametrize("name", reference())
+def test_examples_of_the_reference_run_as_printed(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert not failing_examples(reached(name.split(".")[1:]), name)
+
+
+def test_examples_that_lack_an_import_are_found():
+    def public():
+        """Something.
+
+        >>> cache
+        1
+        """
+
+    assert any("NameError" in each for each in failing_examples(public, "public"))
 
 
 @cache

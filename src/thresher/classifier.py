@@ -44,7 +44,8 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> classifier = TKNNClassifier(radius=1.5, metric="euclidean")
+    >>> import thresher as th
+    >>> classifier = th.TKNNClassifier(radius=1.5, metric="euclidean")
     >>> classifier = classifier.fit([[0.0], [1.0], [5.0]], ["a", "b", "b"])
     >>> classifier.predict_proba([[0.0], [5.0], [9.0]]).tolist()
     [[0.5, 0.5], [0.0, 1.0], [0.5, 0.5]]

@@ -29,7 +29,8 @@ def flip_labels(y: Any, *, fraction: float, seed: int, classes: Any = None) -> t
 
     Examples
     --------
-    >>> labels, flipped = flip_labels(["a", "b", "a", "b"], fraction=0.5, seed=0)
+    >>> import thresher as th
+    >>> labels, flipped = th.flip_labels(["a", "b", "a", "b"], fraction=0.5, seed=0)
     >>> labels.tolist(), flipped.tolist()
     (['b', 'b', 'b', 'b'], [True, False, True, False])
     """
@@ -69,7 +70,9 @@ def add_feature_noise(
 
     Examples
     --------
-    >>> rows, noised = add_feature_noise(np.ones((4, 2)), fraction=0.25, seed=0)
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> rows, noised = th.add_feature_noise(np.ones((4, 2)), fraction=0.25, seed=0)
     >>> int(noised.sum()), bool((rows[~noised] == 1).all())
     (1, True)
     """

@@ -80,14 +80,14 @@ class NeighborCounts:
 
     Examples
     --------
-    >>> counts = NeighborCounts([[0.0], [4.0]], ["a", "b"], radius=1, metric="euclidean")
+    >>> import thresher as th
+    >>> counts = th.NeighborCounts([[0.0], [4.0]], ["a", "b"], radius=1, metric="euclidean")
     >>> counts.add([[0.5], [0.9], [4.5]], ["a", "b", "b"])
     NeighborCounts(3 points, 2 validation points, euclidean radius 1)
     >>> counts.same.tolist(), counts.other.tolist()
     ([1, 1], [1, 0])
-    >>> import thresher as th
     >>> forest = th.grow_forest([[0.0], [1.0], [2.0], [3.0]], list("aabb"), trees=4)
-    >>> NeighborCounts([[0.0], [4.0]], ["a", "b"], forest=forest).add([[0.5]], ["a"])
+    >>> th.NeighborCounts([[0.0], [4.0]], ["a", "b"], forest=forest).add([[0.5]], ["a"])
     NeighborCounts(1 points, 4 trees, 2 validation points)
     """
 
@@ -215,7 +215,8 @@ class NeighborCounts:
 
         Examples
         --------
-        >>> counts = NeighborCounts([[0.0], [4.0]], ["a", "b"], radius=1, metric="euclidean")
+        >>> import thresher as th
+        >>> counts = th.NeighborCounts([[0.0], [4.0]], ["a", "b"], radius=1, metric="euclidean")
         >>> counts.add([[0.5]], ["b"]).relabel([[0.5]], ["b"], ["a"]).same.tolist()
         [1, 0]
         """

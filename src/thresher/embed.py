@@ -42,6 +42,7 @@ def embed_texts(texts: Sequence[str], *, model: str = TEXT_MODEL, progress: bool
 
     Examples
     --------
+    >>> from thresher.embed import embed_texts
     >>> embed_texts(["good", None])
     Traceback (most recent call last):
     thresher.errors.InputError: texts must hold strings, got None in row 1: drop it
@@ -86,6 +87,8 @@ def embed_images(images: Any, *, model: str = IMAGE_MODEL, progress: bool = Fals
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from thresher.embed import embed_images
     >>> embed_images(np.zeros((2, 8, 8)))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     thresher.errors.InputError: images must be uint8 of shape ..., got float64 of shape (2, 8, 8)
@@ -147,6 +150,7 @@ def leading_components(X: Any, X_val: Any, count: int) -> tuple[Rows, Rows]:
 
     Examples
     --------
+    >>> from thresher.embed import leading_components
     >>> X, X_val = leading_components([[1, 0], [1, 2], [1, 4]], [[1, 3]], 1)
     >>> X.tolist(), X_val.tolist()
     ([[-2.0], [0.0], [2.0]], [[1.0]])

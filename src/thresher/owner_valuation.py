@@ -20,7 +20,8 @@ class OwnerValuation(Valuation):
     Examples
     --------
     >>> import numpy as np
-    >>> found = OwnerValuation(np.array([0.5, 0.25]), "example", {}, 1.25, 0.5, ("ann", "bob"))
+    >>> import thresher as th
+    >>> found = th.OwnerValuation(np.array([0.5, 0.25]), "example", {}, 1.25, 0.5, ("ann", "bob"))
     >>> found
     OwnerValuation(example, 2 owners, sum=0.75)
     >>> found.by_owner()

@@ -39,7 +39,10 @@ def plot_values(valuation: Valuation, y: Any = None, *, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> valuation = Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> from thresher.plots import plot_values
+    >>> valuation = th.Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
     >>> plot_values(valuation, ["a", "b", "a"]).get_xlabel()
     'value'
     """
@@ -74,7 +77,10 @@ def plot_map(source: Evidence | Valuation, X: Any = None, *, ax: Any = None, see
 
     Examples
     --------
-    >>> valuation = Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> from thresher.plots import plot_map
+    >>> valuation = th.Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
     >>> plot_map(valuation, [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0]]).get_xlabel()
     'first component'
     """
@@ -115,6 +121,7 @@ def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None
     --------
     >>> import numpy as np
     >>> import thresher as th
+    >>> from thresher.plots import plot_removal
     >>> from thresher.report import gather
     >>> X = np.random.default_rng(0).normal(size=(120, 2))
     >>> y = X[:, 0] > 0
@@ -149,6 +156,7 @@ def plot_radius(
     Examples
     --------
     >>> import thresher as th
+    >>> from thresher.plots import plot_radius
     >>> rows = [[0.0], [1.0], [10.0], [11.0]]
     >>> suggestion = th.suggest_radius(rows, ["a", "a", "b", "b"], metric="euclidean")
     >>> plot_radius(suggestion, 2.0).get_xlabel()
@@ -176,8 +184,11 @@ def plot_owners(valuation: Valuation, *, ax: Any = None) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> from thresher.plots import plot_owners
     >>> owners = ("anna", "ben", "anna")
-    >>> valuation = Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5, owners)
+    >>> valuation = th.Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5, owners)
     >>> [text.get_text() for text in plot_owners(valuation).get_yticklabels()]
     ['anna', 'ben']
     """

@@ -46,7 +46,9 @@ class Valuation:
 
     Examples
     --------
-    >>> valuation = Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
+    >>> import numpy as np
+    >>> import thresher as th
+    >>> valuation = th.Valuation(np.array([0.5, -0.25, 0.0]), "example", {}, 0.75, 0.5)
     >>> valuation
     Valuation(example, 3 points, sum=0.25)
     >>> valuation.suspects(1).tolist()

@@ -63,6 +63,7 @@ class TKNN:
     --------
     >>> import numpy as np
     >>> import thresher as th
+    >>> from thresher.attack import TKNN
     >>> rng = np.random.default_rng(0)
     >>> X, V = rng.normal(size=(300, 2)), rng.normal(size=(30, 2))
     >>> attack = th.membership_attack(
@@ -90,6 +91,7 @@ class KNN:
 
     Examples
     --------
+    >>> from thresher.attack import KNN
     >>> KNN(k=3)  # pass it as `against=`
     KNN(k=3, metric='cosine', utility='soft-label')
     """
@@ -113,6 +115,7 @@ class DPTKNN:
 
     Examples
     --------
+    >>> from thresher.attack import DPTKNN
     >>> target = DPTKNN(epsilon=1, delta=1e-5)  # pass it as `against=`
     >>> target.mechanism, target.radius
     ('table', 0.5)
@@ -156,6 +159,7 @@ class Recomputed:
     Examples
     --------
     >>> import thresher as th
+    >>> from thresher.attack import Recomputed
     >>> target = Recomputed(th.zero_budget_score)  # pass it as `against=`
     >>> target.function.__name__
     'zero_budget_score'

@@ -95,7 +95,8 @@ def audit_mechanism(
 
     Examples
     --------
-    >>> audit = audit_mechanism("cells", epsilon=1, delta=0, runs=5000, canaries=0, seed=0)
+    >>> import thresher as th
+    >>> audit = th.audit_mechanism("cells", epsilon=1, delta=0, runs=5000, canaries=0, seed=0)
     >>> audit.passed, round(audit.lower_bound, 2)
     (True, 0.83)
     """
@@ -159,9 +160,11 @@ def audit_runs(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import thresher as th
     >>> random = np.random.default_rng(0)
     >>> inside, outside = random.normal(1, 1, 10_000), random.normal(0, 1, 10_000)
-    >>> audit_runs(inside, outside, epsilon=1, delta=1e-5).verdict
+    >>> th.audit_runs(inside, outside, epsilon=1, delta=1e-5).verdict
     'violated: epsilon is at least 1.62 with confidence 0.999 (many runs), 1 was claimed'
     """
     budget = Budget(epsilon, delta)

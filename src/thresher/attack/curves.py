@@ -59,6 +59,8 @@ def neighbor_effect(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from thresher.attack.curves import neighbor_effect
     >>> rng = np.random.default_rng(0)
     >>> X, V = rng.normal(size=(50, 2)), rng.normal(size=(20, 2))
     >>> neighbor_effect(X, X[:, 0] > 0, V, V[:, 0] > 0, point=7)

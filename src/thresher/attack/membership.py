@@ -47,6 +47,7 @@ class Attack:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import thresher as th
     >>> rng = np.random.default_rng(0)
     >>> X, V = rng.normal(size=(160, 2)), rng.normal(size=(40, 2))

@@ -39,7 +39,7 @@ class Coordinator:
     --------
     A coordinator listens; docs/federation.md has a whole round of three silos.
 
-    >>> from thresher.federate import Key, Task
+    >>> from thresher.federate import Coordinator, Key, Task
     >>> key, silos = Key.create(), {"north": Key.create().public, "south": Key.create().public}
     >>> task = Task.create(
     ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos=silos, key=key,

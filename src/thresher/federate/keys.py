@@ -19,6 +19,7 @@ class Key:
 
     Examples
     --------
+    >>> from thresher.federate import Key
     >>> key = Key.create()
     >>> len(key.public), key
     (64, Key(...))

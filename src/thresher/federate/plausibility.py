@@ -42,6 +42,7 @@ class Plausibility:
 
     Examples
     --------
+    >>> from thresher.federate import Plausibility
     >>> Plausibility(per_point=9.5, expected=10.0, deviation=0.1, impossible=0).is_plausible
     True
     >>> Plausibility(per_point=25.0, expected=10.0, deviation=0.1, impossible=0).is_plausible
@@ -83,6 +84,7 @@ def check_plausibility(release: Release | SeededRelease, points: int) -> Plausib
     --------
     >>> import numpy as np
     >>> import thresher as th
+    >>> from thresher.federate import check_plausibility
     >>> X = np.random.default_rng(0).normal(size=(1200, 3))
     >>> y = X[:, 0] > 0
     >>> release = th.dp_tknn_shapley(

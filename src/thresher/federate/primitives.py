@@ -27,7 +27,7 @@ class ProtocolError(ThresherError):
 
     Examples
     --------
-    >>> from thresher.federate import Coordinator, Key, Task
+    >>> from thresher.federate import Coordinator, Key, ProtocolError, Task
     >>> key, silos = Key.create(), {"north": Key.create().public, "south": Key.create().public}
     >>> task = Task.create(
     ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos=silos, key=key,

@@ -59,7 +59,7 @@ class Task:
 
     Examples
     --------
-    >>> from thresher.federate import Key
+    >>> from thresher.federate import Key, Task
     >>> coordinator, north, south = Key.create(), Key.create(), Key.create()
     >>> silos = {"north": north.public, "south": south.public}
     >>> Task.create(
@@ -115,6 +115,7 @@ class Task:
         Examples
         --------
         >>> import numpy as np
+        >>> from thresher.federate import Key, Task
         >>> X_val = np.random.default_rng(0).normal(size=(100, 2))
         >>> keys = {name: Key.create() for name in ("north", "south", "west")}
         >>> task = Task.create(

@@ -50,7 +50,7 @@ class Silo:
     --------
     A silo checks a task before it joins a round; docs/federation.md has a whole round.
 
-    >>> from thresher.federate import Key, Task
+    >>> from thresher.federate import Key, Silo, Task
     >>> key, own, other = Key.create(), Key.create(), Key.create()
     >>> task = Task.create(
     ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos={"a": own.public, "b": other.public},

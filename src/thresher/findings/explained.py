@@ -77,7 +77,7 @@ def explain(
     >>> X_val = [*([(i + 0.5) / 40] for i in range(8)), [20.0]]
     >>> data = X, y, X_val, [*["cat"] * 8, "dog"]
     >>> valuation = th.tknn_shapley(*data, radius=1, metric="euclidean")
-    >>> found = explain(valuation, *data)
+    >>> found = th.explain(valuation, *data)
     >>> found.suggestion, found.best_label[2]
     (('keep', 'keep', 'relabel', 'outlier'), 'cat')
     """

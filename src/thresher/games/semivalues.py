@@ -48,7 +48,8 @@ class Beta:
 
     Examples
     --------
-    >>> Beta(4, 1)
+    >>> import thresher as th
+    >>> th.Beta(4, 1)
     Beta(a=4.0, b=1.0)
     """
 
@@ -73,7 +74,8 @@ class Calibrated:
 
     Examples
     --------
-    >>> Calibrated(5)
+    >>> import thresher as th
+    >>> th.Calibrated(5)
     Calibrated(t=5)
     """
 

@@ -57,14 +57,15 @@ class LiveCounts:
     Examples
     --------
     >>> import tempfile
+    >>> import thresher as th
     >>> folder = tempfile.mkdtemp() + "/shop"
     >>> V, y_val = [[0.0], [4.0]], ["a", "b"]
-    >>> with LiveCounts.create(folder, V, y_val, radius=1, metric="euclidean") as live:
+    >>> with th.LiveCounts.create(folder, V, y_val, radius=1, metric="euclidean") as live:
     ...     live.add("first", [0.5], "a")
     ...     live.add("second", [0.9], "b")
     ...     live.relabel("second", "a")
     ...     live.commit()
-    >>> with LiveCounts.open(folder) as live:
+    >>> with th.LiveCounts.open(folder) as live:
     ...     valuation = live.values()
     >>> dict(zip(valuation.ids, valuation.values.tolist()))
     {'first': 0.25, 'second': 0.25}

@@ -40,6 +40,7 @@ class MissingSetError(InputError):
     Examples
     --------
     >>> import tempfile
+    >>> from thresher.paper import MissingSetError, Shelf
     >>> try:
     ...     Shelf(tempfile.mkdtemp(), fetch=False).get("phoneme")
     ... except MissingSetError:
@@ -63,6 +64,7 @@ class DataSet:
     Examples
     --------
     >>> import numpy as np
+    >>> from thresher.paper import DataSet
     >>> tiny = DataSet("tiny", np.eye(2), np.array([0, 1]), "made up")
     >>> tiny.X.shape, len(tiny.digest)
     ((2, 2), 16)
@@ -97,6 +99,7 @@ class Shelf:
 
     Examples
     --------
+    >>> from thresher.paper import Shelf
     >>> Shelf(fetch=False).get("2dplanes").X.shape[1]
     10
     """

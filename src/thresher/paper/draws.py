@@ -47,6 +47,7 @@ class Problem:
     Examples
     --------
     >>> import numpy as np
+    >>> from thresher.paper import Problem
     >>> X = np.eye(2)
     >>> problem = Problem(X, np.array([0, 1]), X, np.array([0, 1]), np.array([False, True]))
     >>> problem.classes
@@ -87,7 +88,7 @@ def draw_problem(data: DataSet, task: str, protocol: str, number: int) -> Proble
 
     Examples
     --------
-    >>> from thresher.paper import Shelf
+    >>> from thresher.paper import Shelf, draw_problem
     >>> problem = draw_problem(Shelf(fetch=False).get("2dplanes"), "mislabel", "clean", 0)
     >>> len(problem.y), int(problem.bad.sum())
     (2000, 200)

@@ -27,6 +27,7 @@ class Record:
 
     Examples
     --------
+    >>> from thresher.paper import Record
     >>> record = Record(
     ...     "mislabel", "2dplanes", "clean", "tknn", None, "AUROC", ours=0.83, deviation=0.01,
     ...     runs=5, paper=0.82, difference=0.01, standard_error=0.02,

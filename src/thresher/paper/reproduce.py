@@ -41,6 +41,7 @@ class Reproduction:
 
     Examples
     --------
+    >>> from thresher.paper import Reproduction
     >>> Reproduction("mislabel", records=(), settings={}, missing={"fraud": "not on OpenML"})
     Reproduction(mislabel, 0 figures, 0 of them printed in the paper, 0 beyond two standard errors)
     """
@@ -93,6 +94,7 @@ def reproduce(
     Examples
     --------
     >>> import tempfile
+    >>> from thresher.paper import reproduce
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     reproduce("consistency", folder, quick=True, runs=1)[0].name
     'consistency'

@@ -206,6 +206,7 @@ def private_payout(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import thresher as th
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> y, owners = X[:, 0] > 0, np.arange(800) // 8

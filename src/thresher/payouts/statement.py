@@ -63,7 +63,8 @@ class Payout:
 
     Examples
     --------
-    >>> found = Payout(("ann", "bob", "eve"), (2.0, 1.0, -1.0), Terms(100), {"rule": "given"})
+    >>> import thresher as th
+    >>> found = th.payout({"ann": 2.0, "bob": 1.0, "eve": -1.0}, pot=100)
     >>> found
     Payout(100 of 100 cents to 3 owners)
     >>> dict(found.cents)

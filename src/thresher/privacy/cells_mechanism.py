@@ -40,6 +40,7 @@ class Cells:
     Examples
     --------
     >>> import thresher as th
+    >>> from thresher.privacy import Cells
     >>> release = th.dp_tknn_shapley(
     ...     [[1.0, 0.1], [0.1, 1.0]], ["yes", "no"], [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"],
     ...     epsilon=1, delta=0, mechanism=Cells(cells=2), seed=0,

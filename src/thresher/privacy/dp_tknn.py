@@ -135,6 +135,7 @@ def dp_tknn_shapley(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import thresher as th
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
     >>> y = X[:, 0] > 0

@@ -179,6 +179,7 @@ def public_forest(X_val: Any, y_val: Any, *, trees: int = 16, leaves: int = 16) 
 
     Examples
     --------
+    >>> from thresher.privacy import public_forest
     >>> public_forest([[0.0], [1.0], [2.0], [3.0]], list("aabb"), trees=4, leaves=2)
     Forest(RandomForestClassifier, 4 trees with 8 leaves, 1 feature)
     """

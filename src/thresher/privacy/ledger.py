@@ -66,14 +66,17 @@ class Ledger(Terms):
     Examples
     --------
     >>> import tempfile
+    >>> import thresher as th
     >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = Ledger.create(f"{folder.name}/ledger.db", epsilon=1, delta=0)
-    >>> ledger.release("table 1", Cost(epsilon=0.4), {}, lambda receipt: {"noisy": 17})
-    ({'noisy': 17}, True)
-    >>> ledger.release("table 1", Cost(epsilon=0.4), {}, lambda receipt: {"noisy": 12})
-    ({'noisy': 17}, False)
-    >>> ledger.spent(), ledger.remaining()
-    (Cost(mu_squared=0.0, epsilon=0.4, delta=0.0), 0.6)
+    >>> ledger = th.Ledger.create(f"{folder.name}/ledger.db", epsilon=1, delta=0)
+    >>> data = [[0.1], [0.8]], ["cat", "dog"], [[0.0], [1.0]], ["cat", "dog"]
+    >>> about = {"radius": 0.3, "metric": "euclidean", "mechanism": "cells"}
+    >>> first = th.dp_tknn_shapley(*data, epsilon=0.4, delta=0, **about, ledger=ledger)
+    >>> ledger.remaining()
+    0.6
+    >>> again = th.dp_tknn_shapley(*data, epsilon=0.4, delta=0, **about, ledger=ledger)
+    >>> again.values.tolist() == first.values.tolist(), ledger.remaining()  # not charged again
+    (True, 0.6)
     >>> folder.cleanup()
     """
 

@@ -52,6 +52,7 @@ class Paper:
     Examples
     --------
     >>> import thresher as th
+    >>> from thresher.privacy import Paper
     >>> release = th.dp_tknn_shapley(
     ...     [[1.0, 0.1], [0.1, 1.0]], ["yes", "no"], [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"],
     ...     epsilon=1, delta=1e-5, mechanism=Paper(rate=0.5), seed=0,

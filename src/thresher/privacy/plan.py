@@ -114,6 +114,7 @@ def plan_release(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import thresher as th
     >>> X_val = np.random.default_rng(0).normal(size=(100, 3))
     >>> plans = th.plan_release(X_val, X_val[:, 0] > 0, points=2000, epsilon=1, delta=1e-5)

@@ -47,6 +47,7 @@ class Table:
     Examples
     --------
     >>> import thresher as th
+    >>> from thresher.privacy import Table
     >>> release = th.dp_tknn_shapley(
     ...     [[1.0, 0.1], [0.1, 1.0]], ["yes", "no"], [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"],
     ...     epsilon=1, delta=1e-5, mechanism=Table(bound="certified"), seed=0,

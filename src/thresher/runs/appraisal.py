@@ -80,7 +80,9 @@ def appraise_files(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import thresher as th
+    >>> from thresher.runs.appraisal import appraise_files
     >>> folder = Path(tempfile.mkdtemp())
     >>> counts = th.NeighborCounts([[1.0, 0.0], [0.0, 1.0]], ["yes", "no"])
     >>> _ = counts.add([[0.9, 0.1], [0.2, 0.8]], ["yes", "no"])

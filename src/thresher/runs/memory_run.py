@@ -174,6 +174,8 @@ def value_files(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> from thresher.runs.memory_run import value_files
     >>> from thresher.runs.settings import Settings
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lines = [f"{i % 20 + i / 100},{'ab'[i % 20 > 9]}" for i in range(100)]

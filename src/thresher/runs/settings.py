@@ -94,6 +94,7 @@ class Settings:
 
     Examples
     --------
+    >>> from thresher.runs.settings import Settings
     >>> Settings("train.csv", label="species", standardize=True).command()
     'thresher value train.csv --label species --standardize'
     """
