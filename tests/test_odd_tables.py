@@ -1,4 +1,4 @@
-"""What a tester's tables brought up: odd encodings, labels, ids, dates and options."""
+"""Odd tables: encodings, labels, ids, dates and options that are easy to get wrong."""
 
 from __future__ import annotations
 
