@@ -287,7 +287,9 @@ class PriceList:
         labels = check_labels(name, y)
         strange = np.flatnonzero(self.side.classes.known_codes(labels) < 0)
         if len(strange):
-            raise unknown_labels(name, strange, list(labels)[strange[0]], self.classes)
+            label = labels[int(strange[0])]
+            label = label.item() if isinstance(label, np.generic) else label
+            raise unknown_labels(name, strange, label, self.classes)
         return labels
 
     def _values(self, points: SidePoints, who: Who, label: int | None = None) -> Floats:
