@@ -29,6 +29,7 @@ GRID = {
     "M": [250, 500, 1000, 2000, 4000, 8000],
     "d": [2, 5, 10, 16, 20, 50, 100, 200],
 }
+TICKS = {"N": [100_000, 1_000_000], "M": [300, 1000, 3000, 8000], "d": [2, 10, 50, 200]}
 OTHERS = [  # shapes that the fit does not see
     (300_000, 1000, 3), (100_000, 3000, 8), (150_000, 1500, 14), (200_000, 1000, 17),
     (100_000, 1000, 35), (100_000, 2000, 75), (100_000, 1000, 150), (50_000, 2000, 300),
@@ -99,38 +100,47 @@ def into_docs(lines, checked):
     DOCS.write_text(text)
 
 
-def draw(series, path):
-    import matplotlib as mpl
+def series(found):
+    """The sizes and the times along each of N, M and d, in the order in which they were measured."""
+    rows, along = iter(found), {}
+    for name, sizes in GRID.items():
+        some = [next(rows) for _ in sizes]
+        along[name] = [row["NMd".index(name)] for row in some], [row[3] for row in some]
+    return along
 
-    mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "thresher"
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
+def draw(found, path):
+    """Seconds over N, M and d, from the rows of results/scale.json."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
+
     names = {"N": "points N", "M": "validation points M", "d": "features d"}
-    for axis, (name, (sizes, times)) in zip(axes, series.items()):
-        axis.loglog(sizes, times, "o-", color="#0072b2", label="measured")
-        line = np.array(sizes) / sizes[-1] * times[-1]
-        axis.loglog(sizes, line, "--", color="#6b7480", label="linear")
-        axis.set_xlabel(names[name])
-    axes[0].set_ylabel("seconds")
-    axes[0].legend()
-    figure.savefig(path, metadata={"Date": None})
+    with style.context(["default", {"svg.hashsalt": "thresher"}]):
+        figure = Figure(figsize=(10, 3.2), layout="constrained")
+        axes = figure.subplots(1, 3, sharey=True)
+        for axis, (name, (sizes, times)) in zip(axes, series(found).items()):
+            axis.loglog(sizes, times, "o-", color="#0072b2", label="measured")
+            line = np.array(sizes) / sizes[-1] * times[-1]
+            axis.loglog(sizes, line, "--", color="#6b7480", label="linear")
+            axis.set_xticks(TICKS[name], [f"{tick:,}" for tick in TICKS[name]])
+            axis.xaxis.set_minor_formatter(NullFormatter())
+            axis.set_xlabel(names[name])
+        axes[0].set_ylabel("seconds")
+        axes[0].legend()
+        figure.savefig(path, metadata={"Date": None})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, for a trial")
     quick = parser.parse_args().quick
-    found, series = [], {}
+    found = []
     for name, sizes in GRID.items():
-        some = [size // 10 if quick and name == "N" else size for size in sizes]
-        times = []
-        for size in some:
-            shape = (BASE | ({"N": 20_000} if quick else {})) | {name: size}
-            times.append(seconds(**shape, turns=3 if quick else 5))
-            found.append((shape["N"], shape["M"], shape["d"], times[-1]))
-        series[name] = (some, times)
+        for size in sizes:
+            shape = BASE | {name: size}
+            shape["N"] //= 10 if quick else 1
+            found.append((*shape.values(), seconds(**shape, turns=3 if quick else 5)))
     costs = fit(found)
     others = [(N // 10 if quick else N, M, d) for N, M, d in OTHERS]
     checked = [expected(*shape, costs) / seconds(*shape, turns=5) for shape in others]
@@ -141,7 +151,7 @@ def main():
         f"{measured('scale.py', about)} Best of five turns; cosine, 5 % of the points near, float32.",
         "",
     ]
-    for name, (sizes, times) in series.items():
+    for name, (sizes, times) in series(found).items():
         fixed = ", ".join(f"{key} = {entry:,}" for key, entry in BASE.items() if key != name)
         lines += [
             f"## {name}, at {fixed}",
@@ -170,7 +180,7 @@ def main():
         "others": others, "expected over measured": checked,
     }  # fmt: skip
     RESULTS.joinpath("scale.json").write_text(json.dumps(about, indent=1, default=float) + "\n")
-    draw(series, RESULTS / "scale.svg")
+    draw(found, RESULTS / "scale.svg")
     if not quick:
         into_docs(costs, checked)
     print("\n".join(lines))

@@ -32,6 +32,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 STATIC = ROOT / "docs" / "_static"
 OURS, THEIRS, PLAIN = "black", "#1f78b4", "#666666"
+ASIDE: Any = {"fontsize": 8, "color": PLAIN}  # remarks, and where figures come from
 PEERS = {
     "pydvl": "pyDVL",
     "shapiq_knn": "shapiq, k nearest",
@@ -105,8 +106,8 @@ def draw_speed() -> Any:
         axis.text(ratio * 1.05, row, f"{ratio:,.0f}x", va="center")
     axis.set(xscale="log", xlabel="times as long as Thresher for the same work", xlim=(1, None))
     axis.margins(x=0.2)
-    axis.text(1, -0.38, REMARK, transform=axis.transAxes, ha="right", fontsize=7, color=PLAIN)
-    axis.set_title(source(measured["machine"], "make bench"), loc="left", fontsize=7, color=PLAIN)
+    axis.text(1, -0.38, REMARK, transform=axis.transAxes, ha="right", **ASIDE)
+    axis.set_title(source(measured["machine"], "make bench"), loc="left", **ASIDE)
     return figure
 
 
@@ -123,9 +124,9 @@ def draw_growth() -> Any:
     for name, seconds in ours.items():
         draw_line(axis, f"Thresher, {name}", seconds, {"color": OURS, "linewidth": 2.5})
     axis.set(xlabel="points, of 10 features", ylabel="seconds for 100 validation points")
-    axis.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), title=REMARK)
-    axis.get_legend().get_title().set_fontsize(7)
-    axis.set_title(source(measured["machine"], "make bench"), loc="left", fontsize=7, color=PLAIN)
+    below: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 2}
+    axis.legend(frameon=False, title=REMARK, title_fontsize=8, handlelength=3, **below)
+    axis.set_title(source(measured["machine"], "make bench"), loc="left", **ASIDE)
     return figure
 
 
@@ -165,7 +166,7 @@ def draw_privacy() -> Any:
     axis.legend(frameon=False)
     sets = len({row["set"] for row in measured["rows"]})
     title = f"benchmarks/privacy.py, {measured['machine']['date']}: mean over {sets} data sets"
-    axis.set_title(title, loc="left", fontsize=7, color=PLAIN)
+    axis.set_title(title, loc="left", **ASIDE)
     return figure
 
 

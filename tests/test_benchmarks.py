@@ -338,6 +338,13 @@ def test_figures_are_drawn_from_the_stored_results(tmp_path):
         assert (tmp_path / f"{name}.svg").read_bytes() == kept, f"run python docs/figures.py {name}"
 
 
+def test_the_figure_of_scale_is_drawn_from_the_stored_results(tmp_path):
+    found = json.loads((RESULTS / "scale.json").read_text())["found"]
+    scale = run_path(str(ROOT / "benchmarks" / "scale.py"))
+    scale["draw"](found, tmp_path / "scale.svg")
+    assert (tmp_path / "scale.svg").read_bytes() == (RESULTS / "scale.svg").read_bytes()
+
+
 def test_every_page_of_results_was_measured_at_a_commit_of_this_history():
     shallow = waits.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT)
     if shallow.stdout.strip() != "false":

@@ -33,17 +33,20 @@ print(f"{flipped[worst].sum()} of the {len(worst)} lowest values have a wrong la
 # %%
 # The values of wrong labels, in orange, lie almost entirely below zero.
 
+span = valuation.values.min(), valuation.values.max()
 figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 for mask, name, color in ((~flipped, "right label", "C0"), (flipped, "wrong label", "C1")):
-    axis.hist(valuation.values[mask], bins=60, alpha=0.8, label=name, color=color)
+    axis.hist(valuation.values[mask], bins=60, range=span, alpha=0.8, label=name, color=color)
 axis.axvline(0, color="black", linewidth=0.8)
-axis.set(xlabel="value", ylabel="digits", yscale="log")
+axis.set(xlabel="value", ylabel="digits", yscale="log", title="Wrong labels have low values")
 axis.legend()
 
 # %%
-# The sixteen digits with the lowest values. The title of each is the label that it came with.
+# The sixteen digits with the lowest values. Above each is the label that it came with. Orange marks
+# a wrong label.
 
-figure, axes = plt.subplots(2, 8, figsize=(8, 2.6), layout="constrained")
+figure, axes = plt.subplots(2, 8, figsize=(8, 3), layout="constrained")
+figure.suptitle("The sixteen lowest values: labels in orange are wrong")
 for axis, row in zip(axes.flat, worst[:16], strict=True):
     axis.imshow(shown[row].reshape(8, 8), cmap="gray_r")
     axis.set_title(f"“{y[row]}”", color="C1" if flipped[row] else "black")

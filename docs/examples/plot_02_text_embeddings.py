@@ -11,6 +11,7 @@ Texts become rows of numbers (embeddings), and wrong topics get low values.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -52,12 +53,18 @@ for row in worst[:5]:
     print(f"{y[row]:>8} -> {findings.best_label[row]:<8}  {texts[150 + row]}")
 
 # %%
-# The map shows texts on two components. Red texts disagree with the trusted texts around them.
+# The second and the third component separate the three topics. Red texts disagree with the trusted
+# texts around them.
 
-figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
+colors = LinearSegmentedColormap.from_list("values", ["red", "darkgray", "blue"])
 limit = np.abs(valuation.values).max()
+figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
 spots = axis.scatter(
-    X[:, 0], X[:, 1], c=valuation.values, cmap="RdBu", vmin=-limit, vmax=limit, s=14
+    X[:, 1], X[:, 2], c=valuation.values, cmap=colors, vmin=-limit, vmax=limit, s=14
 )
+for topic in WORDS:
+    middle = np.median(X[y == topic, 1:3], axis=0)
+    axis.annotate(topic, middle, (0, 30), textcoords="offset points", ha="center")
+axis.margins(0.15)
 figure.colorbar(spots, label="value")
-axis.set(xlabel="component 1", ylabel="component 2")
+axis.set(xlabel="component 2", ylabel="component 3", title="Red: texts with the wrong topic")

@@ -22,21 +22,22 @@ valuation, findings = th.forest_findings(data.data, y)
 print(findings)
 
 # %%
-# Which suggestion did each row get?
+# Which suggestion did each of the lowest rows get? A star marks a wrong label. The grower in
+# brackets is the one that fits the row best.
 
 for row in valuation.suspects(12):
     mark = "*" if wrong[row] else " "
-    print(
-        f"{mark} row {row:3d}: {y[row]}, value {valuation.values[row]:6.2f}, "
-        f"{findings.suggestion[row]}: {findings.best_label[row]}"
-    )
+    action = findings.suggestion[row]
+    better = f" ({findings.best_label[row]})" if action in ("relabel", "inspect") else ""
+    print(f"{mark} row {row:3d}: {y[row]}, value {valuation.values[row]:5.2f}, {action}{better}")
 
 # %%
 # Rows in order of their value. Wrong labels, in orange, sit at the low end.
 
-order = valuation.values.argsort()
-colors = ["C1" if wrong[row] else "C0" for row in order]
+place = valuation.values.argsort().argsort()
 figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
-axis.bar(range(len(order)), valuation.values[order], color=colors, width=1)
+for mask, name in ((~wrong, "right grower"), (wrong, "wrong grower")):
+    axis.bar(place[mask], valuation.values[mask], width=1, label=name)
 axis.axhline(0, color="black", linewidth=0.8)
-axis.set(xlabel="rows, lowest value first", ylabel="value")
+axis.set(xlabel="rows, lowest value first", ylabel="value", title="Wrong labels cost the most")
+axis.legend()

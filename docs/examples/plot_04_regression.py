@@ -41,5 +41,5 @@ figure, axis = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for mask, name in ((~mistyped, "right"), (mistyped, "mistyped")):
     axis.scatter(y[mask], valuation.values[mask], s=16, label=name)
 axis.axhline(0, color="black", linewidth=0.8)
-axis.set(xlabel="target", ylabel="value (squared error saved)")
+axis.set(xlabel="target", ylabel="value (squared error saved)", title="Mistyped targets cost most")
 axis.legend()

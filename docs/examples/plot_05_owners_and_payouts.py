@@ -38,7 +38,7 @@ players = th.owner_shapley(X, y, X_val, y_val, radius=radius, owners=clinics)
 game = players.by_owner()
 
 # %%
-# Share 10,000.00 in whole cents. The payments add up to the pot exactly.
+# Share 10,000.00 dollars in whole cents. The payments add up to the pot exactly.
 
 pot = 1_000_000
 pay = {
@@ -46,7 +46,7 @@ pay = {
     "game among owners": th.payout(players, pot=pot).cents,
 }
 for rule, cents in pay.items():
-    print(f"{rule:>18}:", {clinic: amount / 100 for clinic, amount in cents.items()})
+    print(f"{rule}:", ", ".join(f"{name} {each / 100:,.2f}" for name, each in cents.items()))
     assert sum(cents.values()) == pot
 
 # %%
@@ -55,6 +55,10 @@ for rule, cents in pay.items():
 
 figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 for shift, (rule, cents) in zip((-0.2, 0.2), pay.items(), strict=True):
-    axis.bar(np.arange(5) + shift, [cents[name] / 100 for name in game], width=0.4, label=rule)
-axis.set(xticks=range(5), xticklabels=list(game), ylabel="pay")
+    paid = [cents[name] / 100 for name in game]
+    bars = axis.bar(np.arange(5) + shift, paid, width=0.4, label=rule)
+    axis.bar_label(bars, fmt="{:,.0f}", fontsize=8)
+axis.set(xticks=range(5), xticklabels=list(game), ylabel="pay in dollars")
+axis.margins(y=0.1)
+axis.set_title("Copies pay off under the sum of points")
 axis.legend()

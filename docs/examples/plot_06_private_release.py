@@ -9,6 +9,8 @@ A private release says what points are worth without giving away who is in the d
 # First ask what a budget would buy. Planning uses the validation set only and spends nothing.
 # A smaller epsilon is more private and more noisy.
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
@@ -33,18 +35,19 @@ releases = [
     for epsilon in budgets
 ]
 
-figure, axes = plt.subplots(1, 3, figsize=(9, 3), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.5), sharey=True, layout="constrained")
+figure.suptitle("The larger epsilon is, the closer released values come to the exact ones")
 for axis, epsilon, release in zip(axes, budgets, releases, strict=True):
     agreement = spearmanr(exact, release.values).statistic
     axis.scatter(exact, release.values, s=4)
     axis.axline((0, 0), slope=1, color="black", linewidth=0.8)
     axis.set(title=f"epsilon {epsilon}\nrank agreement {agreement:.2f}", xlabel="exact value")
 axes[0].set_ylabel("released value")
-figure.tight_layout()
 
 # %%
 # Is the claim true? An audit runs the mechanism many times with and without one point. It proves a
 # lower bound on the privacy that is lost. A bound above the claim means that something is broken.
 
 audit = th.audit_mechanism("table", epsilon=1, delta=1e-5, runs=4000, canaries=0, seed=0)
-print(f"claimed: at most {audit.epsilon}; proven: at least {audit.proven:.2f}; {audit.verdict}")
+print(f"claimed: at most {audit.epsilon}; proven: at least {audit.proven:.2f}")
+print(fill(audit.verdict, 80))

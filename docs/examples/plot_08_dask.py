@@ -47,5 +47,5 @@ for mask, name in ((~wrong, "right labels"), (wrong, "wrong labels")):
     ]
     axis.plot(means, marker="o", label=name)
 axis.axhline(0, color="black", linewidth=0.8)
-axis.set(xlabel="partition", ylabel="mean value")
+axis.set(xlabel="partition", ylabel="mean value", title="Wrong labels cost in every partition")
 axis.legend()

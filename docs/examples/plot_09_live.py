@@ -41,6 +41,7 @@ for batch in range(40):
 figure, axis = plt.subplots(figsize=(6, 3.5), layout="constrained")
 axis.loglog(sizes, worth, marker=".")
 axis.set(xlabel="points in the store", ylabel="value of the first point")
+axis.set_title("The more points, the less the first is worth")
 
 # %%
 # Take a point out, and what remains equals a fresh computation to the last bit.

@@ -39,12 +39,17 @@ for name, each in values.items():
     print(f"{name:>14}: AUROC {roc_auc_score(flipped, -each):.3f}, sum {each.sum():8.2f}")
 
 # %%
-# They agree on who is bad and differ in scale. Each curve is divided by its largest value.
+# They agree on who is bad and differ in scale, so divide each curve by its largest absolute value.
+# Three curves then coincide, drawn on top of each other: Beta(1, 4), Banzhaf and leave-one-out.
+# They look at coalitions in which a point already has many neighbors. Shapley and Beta(4, 1) also
+# look at coalitions in which it has few.
 
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
 share = np.linspace(0, 1, len(y))
-for name, each in values.items():
-    axis.plot(share, np.sort(each) / np.abs(each).max(), label=name)
+looks = [("C0-", 1.5), ("C1-", 1.5), ("C8-", 6), ("C3--", 3), ("k:", 1.5)]
+for (name, each), (look, width) in zip(values.items(), looks, strict=True):
+    axis.plot(share, np.sort(each) / np.abs(each).max(), look, linewidth=width, label=name)
 axis.axhline(0, color="black", linewidth=0.8)
 axis.set(xlabel="share of the points, lowest value first", ylabel="value, scaled")
+axis.set_title("Three of the five coincide once they are scaled")
 axis.legend()
