@@ -30,7 +30,7 @@ lint: $(READY)  ## check style and types
 	$(BIN)/mypy
 
 docs: $(READY)  ## build the site into docs/_build/html; warnings are errors
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 
 bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py

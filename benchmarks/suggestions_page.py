@@ -7,6 +7,7 @@ from messy_tables import NOISES
 from table_sources import CHOOSING, HELD_OUT
 
 OURS, THEIRS = "Thresher", "cleanlab, forest"
+COMPARED = "Thresher AUROC", "cleanlab AUROC", "Thresher F1", "cleanlab F1"
 GOOD = 0.5  # a forecast is good if it is off by this share of the truth at most
 
 
@@ -40,7 +41,7 @@ def _by_method(tables: dict) -> list[str]:
 
 def _against(tables: dict) -> list[str]:
     """Ours beside cleanlab's forest, by kind of noise."""
-    columns = ("wrong labels", "AUROC", "cleanlab", "F1", "cleanlab")
+    columns = ("wrong labels", *COMPARED)
     rows = [
         (kind, *(_mean(tables, kind, method, figure)
                  for figure in ("AUROC", "F1") for method in (OURS, THEIRS)))
@@ -124,7 +125,7 @@ def _forecasts(tables: dict) -> list[str]:
 
 
 def _by_table(result: dict) -> list[str]:
-    columns = ("table", "points", "classes", "AUROC", "cleanlab", "F1", "cleanlab")
+    columns = ("table", "points", "classes", *COMPARED)
     rows = []
     for name in (*HELD_OUT, *CHOOSING):
         if name in result:

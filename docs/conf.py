@@ -24,9 +24,12 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "generated_text",
     "measured_pages",
+    "reference_links",
     "site_checks",
 ]
 exclude_patterns = ["_build", "examples", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
@@ -34,15 +37,16 @@ suppress_warnings = ["ref.python"]  # `values` of several results
 default_role = "code"  # docstrings write `names` as Markdown does
 
 myst_heading_anchors = 4  # [text](page.md#heading), as on GitHub
-myst_enable_extensions = ["colon_fence", "fieldlist"]
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 
 autosummary_generate = True
+# some disks take payout.html and Payout.html for the same file
+autosummary_filename_map = {"thresher.Payout": "thresher.Payout_class"}
 autodoc_typehints = "none"  # the signature has them
 autodoc_default_options = {
     "members": True,
     "exclude-members": "set_score_request, set_fit_request, set_predict_request",  # scikit-learn's
 }
-autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_param = False  # one entry for "X, y", not its text twice
@@ -62,17 +66,26 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+copybutton_prompt_text = r">>> |\.\.\. ?|\$ "  # the button copies what one types
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+
 html_theme = "pydata_sphinx_theme"
 html_title = "Thresher"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["file_search.js"]
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_theme_options = {
+    "logo": {"text": f"Thresher {version}"},
     "navbar_align": "left",
+    "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "concepts": []}  # pages without others below
 html_show_sourcelink = False
 html_copy_source = False

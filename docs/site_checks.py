@@ -1,4 +1,7 @@
-"""What must hold of the built site: it needs no network, and its search finds every public name."""
+"""What must hold of the built site.
+
+It needs no network, its search finds every public name, and no two files differ only in capitals.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,24 @@ def unfindable_names(folder: Path) -> list[str]:
     return [name for name in thresher.__all__ if name.lower() not in index]
 
 
+def colliding_files(folder: Path) -> list[str]:
+    """Files that are one file on disks that do not tell capitals from small letters."""
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    seen: dict[str, str] = {}
+    return [
+        f"{name} and {first} differ only in capitals"
+        for name in names
+        if (first := seen.setdefault(name.lower(), name)) != name
+    ]
+
+
 def check_site(app: Any, exception: Exception | None) -> None:
-    """Fail the build if the site needs the network or its search misses a public name."""
+    """Fail the build if something of that does not hold."""
     if exception is not None or app.builder.name != "html":
         return
     folder = Path(app.outdir)
-    wrong = network_uses(folder) + [f"search misses {name}" for name in unfindable_names(folder)]
+    wrong = network_uses(folder) + colliding_files(folder)
+    wrong += [f"search misses {name}" for name in unfindable_names(folder)]
     if wrong:
         raise ExtensionError("the site is not complete by itself:\n" + "\n".join(wrong[:20]))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import doctest
 import importlib
 import inspect
 import re
@@ -261,43 +260,6 @@ def reached(names):
     return found
 
 
-def reference():
-    """The full name of everything that has a page in the reference."""
-    module, names = "thresher", []
-    for line in (ROOT / "docs/api.md").read_text(encoding="utf-8").splitlines():
-        if line.startswith(".. currentmodule:: "):
-            module = line.split()[-1]
-        elif found := re.fullmatch(r" {3}([A-Za-z_][\w.]*)", line):
-            names.append(f"{module}.{found[1]}")
-    return names
-
-
-def failing_examples(documented, name):
-    """What the examples of a docstring and of its methods print if run in a fresh interpreter."""
-    said = []
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    for test in doctest.DocTestFinder().find(documented, name, module=False, globs={}):
-        runner.run(test, out=said.append)
-    return said
-
-
-@pytest.mark.parametrize("name", reference())
-def test_examples_of_the_reference_run_as_printed(name, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert not failing_examples(reached(name.split(".")[1:]), name)
-
-
-def test_examples_that_lack_an_import_are_found():
-    def public():
-        """Something.
-
-        >>> cache
-        1
-        """
-
-    assert any("NameError" in each for each in failing_examples(public, "public"))
-
-
 @cache
 def words_of_programs():
     """Every word of the sources, the benchmarks and the tests, and the names of these files."""
@@ -465,13 +427,6 @@ def test_every_extra_is_where_installing_is_explained():
     assert {name for name in extras() if not re.search(rf"['`\[]{name}['`\]]", install)} == set()
 
 
-def test_every_figure_is_shown():
-    text = "".join(prose(path) for path in DOCUMENTS)
-    figures = {path.name for path in (ROOT / "docs" / "_static").glob("*.svg")}
-    assert figures
-    assert {name for name in figures if f"_static/{name}" not in text} == set()
-
-
 NOTE = re.compile(r"  # (?:noqa|type: ignore).*")  # to a linter
 
 
@@ -507,14 +462,3 @@ def test_long_lines_are_found(tmp_path):
         f"{words}\n| {words} |\n```\n{words}\n```\n    {words}\n[{words}](x)\n{words}\n"
     )
     assert long_lines(page) == [1, 8]
-
-
-def test_generated_pages_have_the_texts_of_the_code():
-    """The tables took hours; what is said about them must not be left behind by the code."""
-    paper = pytest.importorskip("thresher.paper")
-    pages = importlib.import_module("thresher.paper.pages")
-    for name, experiment in paper.EXPERIMENTS.items():
-        text = (ROOT / "docs/reproduction" / f"{name}.md").read_text(encoding="utf-8")
-        said = f"# {experiment.title} In the paper: {experiment.place}. {experiment.about}"
-        assert " ".join(text.split()).startswith(" ".join(said.split())), name
-        assert pages.LEGEND in " ".join(text.split()), name

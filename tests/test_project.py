@@ -186,13 +186,15 @@ def test_the_reference_has_every_public_name_of_every_module():
         for path in SOURCE.glob("*/__init__.py")
         if "__all__ = " in path.read_text()
     }
-    reached_from_others = {"thresher.live", "thresher.report"}  # LiveCounts, Valuation.report
+    reached_from_others = {"thresher.live"}  # LiveCounts
     assert public - reached_from_others <= set(listed)
     assert sorted(listed.pop("thresher")) == th.__all__
     for module, names in listed.items():
         public = getattr(importlib.import_module(module), "__all__", names)
         missing = {name for name in public if name not in names}
-        assert missing <= {"EXPERIMENTS"}, module  # a constant
+        parts = {"Details", "Evidence", "Pictures", "check_target", "report_valuation"}
+        exempt = {"thresher.paper": {"EXPERIMENTS"}, "thresher.report": parts}  # no functions
+        assert missing <= exempt.get(module, set()), module
 
 
 def test_every_entry_of_the_reference_has_an_example():

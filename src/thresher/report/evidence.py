@@ -176,6 +176,7 @@ def gather(
     Examples
     --------
     >>> import thresher as th
+    >>> from thresher.report import gather
     >>> X, y = [[0.0], [0.1], [0.2], [9.0]], ["cat", "cat", "dog", "cat"]
     >>> X_val = [*([(i + 0.5) / 40] for i in range(8)), [20.0]]
     >>> data = X, y, X_val, [*["cat"] * 8, "dog"]

@@ -36,7 +36,7 @@ def render(evidence: Evidence) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from thresher.report import gather
+    >>> from thresher.report import gather, render
     >>> from thresher.valuation import Valuation
     >>> page = render(gather(Valuation(np.array([0.5, -0.25]), "example", {}, 0.75, 0.5)))
     >>> "1 of 2 rows has a negative value" in page
@@ -71,7 +71,7 @@ def write_report(path: str | Path, evidence: Evidence, *, force: bool = False) -
     Examples
     --------
     >>> import numpy as np
-    >>> from thresher.report import gather
+    >>> from thresher.report import gather, write_report
     >>> from thresher.valuation import Valuation
     >>> evidence = gather(Valuation(np.array([0.5]), "example", {}, 0.75, 0.25))
     >>> write_report("page.txt", evidence)
