@@ -352,3 +352,28 @@ def test_every_page_of_results_was_measured_at_a_commit_of_this_history():
     known = waits.run(["git", "log", "--format=%h"], cwd=ROOT).stdout.split()
     for page, commit in run_path(str(ROOT / "benchmarks" / "provenance.py"))["commits"]().items():
         assert any(each[:7] == commit[:7] for each in known), f"{page}: {commit}"
+
+
+def test_changes_of_code_are_told_from_changes_of_words(tmp_path):
+    """Only the first are named, with moves followed; a commit that git does not have is none."""
+    provenance = run_path(str(ROOT / "benchmarks" / "provenance.py"))
+    body = '"""Says {0}."""\n\n\ndef f(x):\n    """Says {0}."""\n    print(f"{0} {{x}}", "{0}")  # {0}\n'
+    source = tmp_path / "src"
+    source.mkdir()
+    for name in ("same", "words", "code", "moved", "moved_code", "gone"):
+        source.joinpath(f"{name}.py").write_text(body.format(name) + f"{name} = 1\n" * 9)
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "first"]):
+        assert provenance["git"](*words, root=tmp_path) is not None
+    source.joinpath("words.py").write_text(body.format("other words") + "words = 1\n" * 9)
+    for name, new in (("code", "code"), ("moved_code", "new_code")):
+        text = source.joinpath(f"{name}.py").read_text().replace("(x)", "(x, y)")
+        source.joinpath(f"{name}.py").rename(source / f"{new}.py").write_text(text)
+    source.joinpath("moved.py").rename(source / "new.py")
+    source.joinpath("gone.py").unlink()
+    source.joinpath("empty.py").write_text('"""Nothing but words."""\n')
+    source.joinpath("added.py").write_text("x = 1\n")
+    provenance["git"]("add", ".", root=tmp_path)
+    changed = provenance["changed_since"]("HEAD", root=tmp_path)
+    assert changed == [f"src/{name}.py" for name in ("added", "code", "gone", "new_code")]
+    assert provenance["changed_since"]("0123456", root=tmp_path) is None
