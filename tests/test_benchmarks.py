@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 from runpy import run_path
+from statistics import fmean
 
 import pytest
 import waits
@@ -308,6 +309,39 @@ def test_the_page_of_benchmarks_has_what_was_measured():
     assert f"| {latest['growth']['knn, d=10, 8N']:.1f} |" in growth
 
 
+def test_the_page_of_retraining_has_the_time_of_a_fit():
+    page = (ROOT / "docs" / "retraining.md").read_text()
+    (table,) = (table for table in tables("retrain") if table[0][1] == "contender")
+    fits = {(row[0], row[1]): float(row[4]) / 1000 for row in table[2:]}
+    works = {
+        "leave-one-out": "loo",
+        "Data Shapley": "shapley",
+        "Beta Shapley": "beta",
+        "Data Banzhaf": "banzhaf",
+    }
+    for called, work in works.items():
+        bare, plain, fast = (
+            fits[f"{work} (2000, 200, 10)", name]
+            for name in ("bare fits", "thresher", "thresher accelerated")
+        )
+        assert (
+            f"| {called}, 2,000 points | {bare:.1f} ms | {plain:.1f} ms | {fast:.2f} ms |" in page
+        )
+
+
+def test_the_page_of_scale_has_what_an_error_buys():
+    page = (ROOT / "docs" / "scale.md").read_text()
+    times, errors = (table[2:] for table in tables("knn-scale"))
+    for (shape, _, _, _, exact, _), *some in zip(times[::3], times[1::3], times[2::3], errors[::2]):
+        one, other, real = some
+        cells = f"{exact} | {one[4]} ({one[5]}) | {other[4]} ({other[5]})"
+        called = "({:,}, {:,}, {:,})".format(*map(int, re.findall(r"\d+", shape)))
+        single, mean = (f"{float(real[column]):.2g}" for column in (3, 4))
+        row = re.search(rf"^\| {re.escape(called)} \| (.*) \|$", page, re.MULTILINE)
+        shown = row and row[1].replace(" times faster", "")
+        assert shown in {None, f"{cells} | {single}, {float(mean):.5f}"}, called
+
+
 def _means(name: str) -> dict[str, dict[str, str]]:
     """The last rows of the tables in `results/NAME.md`: the title of each, then column by column."""
     found = {}
@@ -403,6 +437,80 @@ def test_the_figure_of_scale_is_drawn_from_the_stored_results(tmp_path):
     scale = run_path(str(ROOT / "benchmarks" / "scale.py"))
     scale["draw"](found, tmp_path / "scale.svg")
     assert (tmp_path / "scale.svg").read_bytes() == (RESULTS / "scale.svg").read_bytes()
+
+
+NINE = {"2dplanes", "apsfail", "click", "cpu", "creditcard", "fraud", "phoneme", "pol", "wind"}
+
+
+def of_nine(name, part):
+    """The figures of the nine tables in one part of a page of the paper, by row and column."""
+    text = (ROOT / "docs" / "reproduction" / f"{name}.md").read_text()
+    body = text.split(f"\n## {part}, 5 runs, protocol clean\n")[1].split("\n## ")[0]
+    head, _, *rows = ([c.strip() for c in row.split("|")[1:-1]] for row in body.split("\n") if row)
+    found, last = defaultdict(list), ""
+    for row in rows:
+        last = row[0] or last
+        for column, cell in zip(head[1:], row[1:], strict=True):
+            if last in NINE and (figure := re.match(r"-?\d+(?:\.\d+)?", cell)):
+                found["ours" if head[1] not in {"", "epsilon"} else row[1], column] += [
+                    float(figure[0])
+                ]
+    return found
+
+
+def is_shown(cell, figures):
+    """Whether a cell has these means of figures: rounded ones, so the last digit may differ by one."""
+    shown = [each.strip() for each in cell.split("/")]
+    near = [
+        pytest.approx(fmean(f), abs=0.75 * 10.0 ** -max(2, len(t) - 2))
+        for f, t in zip(figures, shown)
+    ]
+    return [float(each) for each in shown] == near[: len(shown)]
+
+
+MEMBERSHIP = {
+    "KNN-Shapley, k = 1 to 15": "knn",
+    "TKNN-Shapley, radius 0.1 to 0.9": "tknn",
+    "DP-TKNN, the paper's mechanism, epsilon 1": "dp-tknn-1",
+    "DP-TKNN, the paper's mechanism, epsilon 0.5": "dp-tknn-0.5",
+    "DP-TKNN, our table, radius 0.5, epsilon 1": "table-1",
+    "DP-TKNN, our table, radius 0.5, epsilon 0.5": "table-0.5",
+}
+
+
+@pytest.mark.parametrize("row", MEMBERSHIP)
+def test_the_page_of_attacks_has_the_means_over_sets(row):
+    page = (ROOT / "docs" / "attacks.md").read_text()
+    shown = re.search(rf"^\| {re.escape(row)} \|(.*)\|$", page, re.MULTILINE)[1].split("|")
+    wanted = [("AUROC", "ours"), ("AUROC", "paper"), ("strong AUROC", "ours")]
+    for cell, (part, kind) in zip(shown, wanted, strict=True):
+        found = of_nine("membership", f"{MEMBERSHIP[row]}: {part}")
+        figures = [
+            each for (found_kind, _), some in found.items() if found_kind == kind for each in some
+        ]
+        assert is_shown(cell, [figures]) if figures else not cell.strip(), cell
+
+
+PRIVATE = {
+    "exact (no privacy)": "exact",
+    "zero-budget score (costs nothing)": "zero-budget",
+    "the paper's mechanism": "dp-tknn",
+    "Thresher's `table`": "table",
+    "DP-KNN": "dp-knn",
+    "DP-KNN with subsampling": "dp-knn-sampled",
+}
+
+
+@pytest.mark.parametrize("row", PRIVATE)
+def test_the_page_of_the_paper_has_the_means_over_sets(row):
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    shown = re.search(rf"^\| {re.escape(row)} \|(.*)\|$", page, re.MULTILINE)[1].split("|")
+    for cell, part in zip(
+        shown, ("AUROC", "rank correlation", "relative error, rescaled"), strict=True
+    ):
+        found = of_nine("privacy", f"mislabel: {part}")
+        figures = [some for (_, column), some in found.items() if column == PRIVATE[row]]
+        assert is_shown(cell, figures), cell
 
 
 def test_every_page_of_results_was_measured_at_a_commit_of_this_history():

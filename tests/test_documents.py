@@ -36,7 +36,8 @@ SCRIPTS = [
 ]
 RUN = {ROOT / "docs" / "command.md", *(ROOT / "docs" / "tutorials").glob("*.md")}  # block by block
 COMMAND = typer.main.get_command(app)
-EXITS = re.findall(r"\d+", HELP.split("Exit codes:")[1])
+MEANINGS = " ".join(HELP.split("Exit codes:")[1].split())
+EXITS = re.findall(r"\d+", MEANINGS)
 EXPERIMENTS = {"all", *(path.stem for path in (ROOT / "docs" / "reproduction").glob("*.md"))}
 REACHED = {*th.__all__, "__version__", "federate"}  # by `th.` alone, whatever was imported before
 OTHERS = {"--force-reinstall", "--help", "--strict"}  # options of other programs
@@ -167,6 +168,8 @@ def wrong_in_prose(text):
     yield from set(verbs) - set(COMMAND.commands)
     yield from set(options) - set(every_option())
     yield from set(exits) - set(EXITS)
+    listed = re.findall(r"(?i)exit codes: ([^.]*)", " ".join(text.split()))
+    yield from (each for each in listed if each not in MEANINGS)
 
 
 def wrong_commands(path):
@@ -183,6 +186,24 @@ def wrong_links(path):
         page = path.parent / target if target else path
         if not page.exists() or (anchor and anchor not in anchors(page)):
             yield f"{target}#{anchor}"
+
+
+def wrong_entries(path):
+    """Pages in tables of contents and on cards that are not there; some are made with the site."""
+    contents = "".join(re.findall(r"^```\{toctree\}\n(.*?)^```", prose(path), re.M | re.S))
+    entries = re.findall(r"^(?::link: )?([\w/-]+)$", contents, re.M)
+    entries += re.findall(r"^:link: (.*)", prose(path), re.M)
+    for entry in entries:
+        if entry.split("/")[0] not in MADE and not (path.parent / f"{entry}.md").exists():
+            yield entry
+
+
+def wrong_versions(path):
+    """Versions of ours that the changelog does not have, and another oldest Python."""
+    ours = re.findall(r"^## \[(.*)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    yield from set(re.findall(r"\bversion (\d+\.\d+\.\d+)\b", prose(path))) - {"0.1.0", *ours}
+    oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    yield from set(re.findall(r"\bPython (\d\.\d+) or later", prose(path))) - {oldest.strip(">=")}
 
 
 def anchors(page):
@@ -331,7 +352,8 @@ def never_run(path):
 
 CHECKS = [
     wrong_commands, wrong_links, wrong_files, wrong_extras_and_targets, wrong_names,
-    wrong_arguments, wrong_scripts, wrong_variables_and_theorems, never_run,
+    wrong_arguments, wrong_scripts, wrong_variables_and_theorems, wrong_entries, wrong_versions,
+    never_run,
 ]  # fmt: skip
 
 
@@ -389,6 +411,11 @@ WRONG = [
     "Set THRESHER_THRAEDS.",
     "It is proved (T99).",
     "See `benchmarks/results/latset.json`.",
+    "Exit codes: 0 done, 2 refused.",
+    "```{toctree}\nguids\n```",
+    ":link: tutorials/wrong-label",
+    "You need Python 3.9 or later.",
+    "Since version 0.9.9 it does.",
 ]
 
 
