@@ -41,7 +41,9 @@ EXITS = re.findall(r"\d+", MEANINGS)
 EXPERIMENTS = {"all", *(path.stem for path in (ROOT / "docs" / "reproduction").glob("*.md"))}
 REACHED = {*th.__all__, "__version__", "federate"}  # by `th.` alone, whatever was imported before
 OTHERS = {"--force-reinstall", "--help", "--strict"}  # options of other programs
-ELSEWHERE = {"SecAggPlusWorkflow", "p017", "pid", "tol", "userid", "w_o"}  # names, and examples
+ELSEWHERE = {  # names, symbols and examples
+    "H_", "Phi", "RssAnon", "SecAggPlusWorkflow", "p017", "pid", "tol", "userid", "w_o",
+}  # fmt: skip
 
 CODE = re.compile(  # blocks in fences, indented blocks, spans
     r"```.*?\n(.*?)```|((?:^ {4}[^\n]*\n)+)|(?<!`)`((?:[^`\n]|\n(?! *\n))+)`(?!`)",
@@ -58,7 +60,7 @@ FILE = re.compile(
     r"|\w+\.(?:md|cff|lock|toml)\b)"
 )
 NAME = re.compile(
-    r"\b[A-Za-z]\w*_\w+|[A-Z][a-z]+[A-Z]\w+|(?<=\.)[a-z]\w+|[A-Za-z]\w+(?=\(|=)"
+    r"\b[A-Za-z]\w*_\w+|[A-Z][a-z]+[A-Z]\w+|(?<=\.)[A-Za-z]\w+|[A-Za-z]\w+(?=\(|=)"
     r'|^[A-Za-z_]\w+$|(?<==")\w+(?=")'
 )
 
@@ -283,11 +285,19 @@ def reached(names):
 
 @cache
 def words_of_programs():
-    """Every word of the sources, the benchmarks and the tests, and the names of these files."""
+    """Every name in our programs, texts without spaces, words with an underscore, and names of files."""
     folders = ("src", "benchmarks", "packaging", "docs", "tests")
     paths = {path for name in folders for path in (ROOT / name).rglob("*.py")} - {Path(__file__)}
-    texts = [path.stem + " " + path.read_text(encoding="utf-8") for path in sorted(paths)]
-    return set(re.findall(r"\w+", " ".join(texts)))
+    found = set()
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        found |= {path.stem, *re.findall(r"\b[A-Za-z]*_\w+|\b[A-Z]+\b", text)}
+        for node in ast.walk(ast.parse(text)):
+            for field in ("id", "attr", "arg", "name", "module", "value"):
+                word = getattr(node, field, None)
+                if isinstance(word, str) and " " not in word:
+                    found |= set(re.findall(r"\w+", word))
+    return found
 
 
 @cache
@@ -416,6 +426,8 @@ WRONG = [
     ":link: tutorials/wrong-label",
     "You need Python 3.9 or later.",
     "Since version 0.9.9 it does.",
+    "`metrics.Scorer` bounds it.",
+    "Call `valuation.saves()` now.",
 ]
 
 
@@ -452,6 +464,17 @@ def test_what_messages_name_exists():
 def test_every_extra_is_where_installing_is_explained():
     install = (ROOT / "docs" / "index.md").read_text().split("## Install\n")[1].split("\n## ")[0]
     assert {name for name in extras() if not re.search(rf"['`\[]{name}['`\]]", install)} == set()
+
+
+def test_labels_of_the_market_are_on_its_pages():
+    """The guide sets them in italics."""
+    guide = (ROOT / "docs" / "market.md").read_text()
+    market = ROOT / "src" / "thresher" / "market"
+    sources = [*market.glob("pages/*.jinja"), *market.glob("web*.py")]
+    shown = " ".join(" ".join(path.read_text() for path in sources).split())
+    labels = re.findall(r"(?<!\*)\*([A-Z][^*]+)\*(?!\*)", guide)
+    assert len(labels) > 20
+    assert [each for each in labels if " ".join(each.split()) not in shown] == []
 
 
 NOTE = re.compile(r"  # (?:noqa|type: ignore).*")  # to a linter
