@@ -36,11 +36,14 @@ SCRIPTS = [
 ]
 RUN = {ROOT / "docs" / "command.md", *(ROOT / "docs" / "tutorials").glob("*.md")}  # block by block
 COMMAND = typer.main.get_command(app)
-EXITS = re.findall(r"\d+", HELP.split("Exit codes:")[1])
+MEANINGS = " ".join(HELP.split("Exit codes:")[1].split())
+EXITS = re.findall(r"\d+", MEANINGS)
 EXPERIMENTS = {"all", *(path.stem for path in (ROOT / "docs" / "reproduction").glob("*.md"))}
 REACHED = {*th.__all__, "__version__", "federate"}  # by `th.` alone, whatever was imported before
 OTHERS = {"--force-reinstall", "--help", "--strict"}  # options of other programs
-ELSEWHERE = {"SecAggPlusWorkflow", "p017", "pid", "tol", "userid", "w_o"}  # names, and examples
+ELSEWHERE = {  # names, symbols and examples
+    "H_", "Phi", "RssAnon", "SecAggPlusWorkflow", "p017", "pid", "tol", "userid", "w_o",
+}  # fmt: skip
 
 CODE = re.compile(  # blocks in fences, indented blocks, spans
     r"```.*?\n(.*?)```|((?:^ {4}[^\n]*\n)+)|(?<!`)`((?:[^`\n]|\n(?! *\n))+)`(?!`)",
@@ -57,7 +60,7 @@ FILE = re.compile(
     r"|\w+\.(?:md|cff|lock|toml)\b)"
 )
 NAME = re.compile(
-    r"\b[A-Za-z]\w*_\w+|[A-Z][a-z]+[A-Z]\w+|(?<=\.)[a-z]\w+|[A-Za-z]\w+(?=\(|=)"
+    r"\b[A-Za-z]\w*_\w+|[A-Z][a-z]+[A-Z]\w+|(?<=\.)[A-Za-z]\w+|[A-Za-z]\w+(?=\(|=)"
     r'|^[A-Za-z_]\w+$|(?<==")\w+(?=")'
 )
 
@@ -167,6 +170,8 @@ def wrong_in_prose(text):
     yield from set(verbs) - set(COMMAND.commands)
     yield from set(options) - set(every_option())
     yield from set(exits) - set(EXITS)
+    listed = re.findall(r"(?i)exit codes: ([^.]*)", " ".join(text.split()))
+    yield from (each for each in listed if each not in MEANINGS)
 
 
 def wrong_commands(path):
@@ -183,6 +188,24 @@ def wrong_links(path):
         page = path.parent / target if target else path
         if not page.exists() or (anchor and anchor not in anchors(page)):
             yield f"{target}#{anchor}"
+
+
+def wrong_entries(path):
+    """Pages in tables of contents and on cards that are not there; some are made with the site."""
+    contents = "".join(re.findall(r"^```\{toctree\}\n(.*?)^```", prose(path), re.M | re.S))
+    entries = re.findall(r"^(?::link: )?([\w/-]+)$", contents, re.M)
+    entries += re.findall(r"^:link: (.*)", prose(path), re.M)
+    for entry in entries:
+        if entry.split("/")[0] not in MADE and not (path.parent / f"{entry}.md").exists():
+            yield entry
+
+
+def wrong_versions(path):
+    """Versions of ours that the changelog does not have, and another oldest Python."""
+    ours = re.findall(r"^## \[(.*)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    yield from set(re.findall(r"\bversion (\d+\.\d+\.\d+)\b", prose(path))) - {"0.1.0", *ours}
+    oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    yield from set(re.findall(r"\bPython (\d\.\d+) or later", prose(path))) - {oldest.strip(">=")}
 
 
 def anchors(page):
@@ -262,11 +285,19 @@ def reached(names):
 
 @cache
 def words_of_programs():
-    """Every word of the sources, the benchmarks and the tests, and the names of these files."""
+    """Every name in our programs, texts without spaces, words with an underscore, and names of files."""
     folders = ("src", "benchmarks", "packaging", "docs", "tests")
     paths = {path for name in folders for path in (ROOT / name).rglob("*.py")} - {Path(__file__)}
-    texts = [path.stem + " " + path.read_text(encoding="utf-8") for path in sorted(paths)]
-    return set(re.findall(r"\w+", " ".join(texts)))
+    found = set()
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        found |= {path.stem, *re.findall(r"\b[A-Za-z]*_\w+|\b[A-Z]+\b", text)}
+        for node in ast.walk(ast.parse(text)):
+            for field in ("id", "attr", "arg", "name", "module", "value"):
+                word = getattr(node, field, None)
+                if isinstance(word, str) and " " not in word:
+                    found |= set(re.findall(r"\w+", word))
+    return found
 
 
 @cache
@@ -331,7 +362,8 @@ def never_run(path):
 
 CHECKS = [
     wrong_commands, wrong_links, wrong_files, wrong_extras_and_targets, wrong_names,
-    wrong_arguments, wrong_scripts, wrong_variables_and_theorems, never_run,
+    wrong_arguments, wrong_scripts, wrong_variables_and_theorems, wrong_entries, wrong_versions,
+    never_run,
 ]  # fmt: skip
 
 
@@ -389,6 +421,13 @@ WRONG = [
     "Set THRESHER_THRAEDS.",
     "It is proved (T99).",
     "See `benchmarks/results/latset.json`.",
+    "Exit codes: 0 done, 2 refused.",
+    "```{toctree}\nguids\n```",
+    ":link: tutorials/wrong-label",
+    "You need Python 3.9 or later.",
+    "Since version 0.9.9 it does.",
+    "`metrics.Scorer` bounds it.",
+    "Call `valuation.saves()` now.",
 ]
 
 
@@ -427,6 +466,17 @@ def test_every_extra_is_where_installing_is_explained():
     assert {name for name in extras() if not re.search(rf"['`\[]{name}['`\]]", install)} == set()
 
 
+def test_labels_of_the_market_are_on_its_pages():
+    """The guide sets them in italics."""
+    guide = (ROOT / "docs" / "market.md").read_text()
+    market = ROOT / "src" / "thresher" / "market"
+    sources = [*market.glob("pages/*.jinja"), *market.glob("web*.py")]
+    shown = " ".join(" ".join(path.read_text() for path in sources).split())
+    labels = re.findall(r"(?<!\*)\*([A-Z][^*]+)\*(?!\*)", guide)
+    assert len(labels) > 20
+    assert [each for each in labels if " ".join(each.split()) not in shown] == []
+
+
 NOTE = re.compile(r"  # (?:noqa|type: ignore).*")  # to a linter
 
 
@@ -447,7 +497,7 @@ def long_lines(path):
     ]
 
 
-WRITTEN = [path for path in DOCUMENTS[1:] if path.parent.name != "reproduction"]  # not generated
+WRITTEN = [path for path in DOCUMENTS if path.parent.name != "reproduction"]  # not generated
 
 
 @pytest.mark.parametrize("path", [*WRITTEN, ROOT / "src"], ids=lambda path: path.name)

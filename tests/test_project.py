@@ -227,6 +227,24 @@ def test_every_target_of_the_makefile_is_in_the_readme_or_contributing():
             assert f"make {target}" in text, target
 
 
+def test_contributing_counts_lines_and_modules():
+    """Within a fiftieth, so that not every change has to touch it."""
+    lengths = [len(path.read_text().splitlines()) for path, _ in modules()]
+    names = [path.name for path, _ in modules() if path.name != "__init__.py"]
+    counted = {
+        "lines, modules": [sum(lengths), len(lengths)],
+        "lines a module": [sum(lengths) / len(lengths)],
+        "modules in the root": [len(list(SOURCE.glob("*.py")))],
+        "file names that repeat": [sum(names.count(name) > 1 for name in set(names))],
+        "layers": [len(LAYERS)],
+    }
+    text = (ROOT / "CONTRIBUTING.md").read_text().replace(",", "")
+    for row, figures in counted.items():
+        shown = re.search(rf"^\| {row.replace(',', '')} \| (.*) \|$", text, re.MULTILINE)[1]
+        near = pytest.approx(figures, rel=0.02)
+        assert [int(each) for each in re.findall(r"\d+", shown)] == near, row
+
+
 def test_the_lock_holds_every_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = list(project["project"]["dependencies"])
