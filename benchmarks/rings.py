@@ -81,7 +81,7 @@ def main():
     }
     lines = [
         "# Rings", "", f"Elapsed time, best of {TURNS} turns.", "",
-        "| what | figure | wanted |", "|---|---|---|",
+        "| what | measured | target |", "|---|---|---|",
         f"| 16 rings over the bare float32 product, (50,000, 1,000, 1024) | "
         f"{result['wide']['ratio']:.2f} | at most {LIMITS['wide']} |",
         f"| 16 rings over the box, (100,000, 1,000, 10) | {result['narrow']['ratio']:.2f} | "
