@@ -120,7 +120,14 @@ def false_alarms(name, audits, runs=200):
 
 def render(result):
     """A Markdown page."""
-    lines = ["# What audits catch", ""]
+    lines = [
+        "# What audits catch", "",
+        "An audit tests whether a mechanism adds the noise that its epsilon needs. The mechanisms of "
+        "the first table add too little: *noise* is how much they add, as a share of what they need. "
+        "*Caught* is the share of audits that reject such a mechanism. The last column has the share "
+        "in which each bound alone exceeds epsilon.",
+        "",
+    ]  # fmt: skip
     lines += ["| mechanism | noise | epsilon | runs | audits | caught | by one bound alone |"]
     lines += ["|---|---|---|---|---|---|---|"]
     for row in result["power"]:
@@ -129,7 +136,9 @@ def render(result):
         )
         about = [row[name] for name in ("mechanism", "noise", "epsilon", "runs", "audits")]
         lines.append(f"| {' | '.join(map(str, about))} | {row['any']:.2f} | {alone} |")
-    lines += ["", "| right mechanism | audits at confidence 0.99 | rejected |", "|---|---|---|"]
+    lines += ["", "The mechanisms of the second table add all the noise that they need. No audit should "
+              "reject them.", ""]  # fmt: skip
+    lines += ["| right mechanism | audits at confidence 0.99 | rejected |", "|---|---|---|"]
     for row in result["false alarms"]:
         lines.append(f"| {row['mechanism']} | {row['audits']} | {row['rejected']} |")
     return "\n".join(lines) + "\n"

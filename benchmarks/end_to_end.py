@@ -197,17 +197,21 @@ def render(result):
         for name, t in result["report"].items()
     ]  # fmt: skip
     lines = [
-        "# Results of `benchmarks/end_to_end.py`", "",
-        f"{measured('end_to_end.py', about)} Best of turns, in seconds; every ratio is of times of one run.", "",
+        "# How long `thresher value` takes from file to file", "",
+        f"{measured('end_to_end.py', about)} Times are in seconds, the best of several turns. Every ratio is between two times of "
+        "the same run.", "",
         f"## {result['rows']:,} rows, {VALIDATION:,} validation points, {WIDTH} features", "",
         "*command* is `thresher value POINTS --validation VAL --radius R --out values.parquet`, from the start of its "
-        "process to its end. *start* is the same on 100 rows: imports, and the loading of compiled code. The ratio is to "
-        "*arrays*: to read the points by pyarrow, plus `tknn_shapley`, both with everything loaded; in brackets without "
-        "*start*. *script* is a bare program that reads and values, from the start of its process to its end.", "",
+        "process to its end. *start* is the same command on 100 rows: it imports packages and loads compiled code. *script* "
+        "is a bare program that reads and values the points, from the start of its process to its end. *arrays* is only "
+        "reading the points with pyarrow, plus `tknn_shapley`, after everything is loaded. *to script* and *to arrays* are "
+        "how many times as long as these the command takes. The figure in brackets leaves out *start*. *at most* is the "
+        "target for *to arrays*.", "",
         *table(("points", "command", "start", "script", "arrays", "to script", "to arrays", "at most"), rows),
         f"## {REPORTED:,} rows, with and without `--report`", "",
-        f"The ratio should be at most {TARGETS['report']:g}, the page smaller than {TARGETS['megabytes']:g} MB, and open "
-        f"in Chromium within {TARGETS['open']:g} seconds, its scripts included.", "",
+        f"With a report, the command should take at most {TARGETS['report']:g} times as long as without one. The page should "
+        f"be smaller than {TARGETS['megabytes']:g} MB, and open in Chromium within {TARGETS['open']:g} seconds, including its "
+        "scripts.", "",
         *table(("method", "without", "with", "ratio", "MB", "opens in"), pages),
     ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"

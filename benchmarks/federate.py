@@ -192,7 +192,10 @@ def render(result):
     lines = [
         "# What a federated release costs",
         "",
-        f"CPU seconds; 8 x entries is {8 * result['entries'] / 1e6:.2f} MB.",
+        "Several parties (*silos*) count at home, and a coordinator adds up their noisy tables. Times "
+        "are CPU seconds. What a silo sends and receives is given in multiples of 8 bytes for each "
+        f"entry of the table ({8 * result['entries'] / 1e6:.2f} MB in all). With dropouts, some silos "
+        "leave before the end.",
         "",
         "| silos | a silo, s | coordinator, s | with dropouts, s | sent, of 8 x entries "
         "| received, of 8 x entries |",
@@ -208,9 +211,15 @@ def render(result):
     each = result["processes"]
     lines += [
         "",
-        f"{each['silos']} processes over HTTP: {each['silo']:.2f} s a silo "
-        f"(the slowest {each['slowest']:.2f} s), {each['coordinator']:.2f} s the coordinator, "
-        f"{each['wall']:.1f} s in all; {each['sent'] / unit:.3f} x 8 x entries sent.",
+        f"With {each['silos']} processes over HTTP, a silo took {each['silo']:.2f} s (the slowest "
+        f"{each['slowest']:.2f} s), the coordinator took {each['coordinator']:.2f} s, and the whole "
+        f"round {each['wall']:.1f} s on the clock. A silo sent {each['sent'] / unit:.3f} times 8 "
+        "bytes for each entry.",
+        "",
+        "In the last table, one silo of five lies. The columns say by how much this moves the gains "
+        "that validation points pay, how much a point adds to the table as a multiple of what is "
+        "expected, how many counts are impossible, and whether the release looks plausible "
+        "(`check_plausibility`).",
         "",
         "| one silo of five | gains move by | mass, of the expected | impossible counts "
         "| plausible |",

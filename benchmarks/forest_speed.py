@@ -148,7 +148,7 @@ def render(result: dict) -> str:
     lines = [
         "# Forests: what values and findings cost", "",
         f"{at['rows']:,} rows, {FEATURES} features, four classes, 8 % of the labels wrong, two "
-        "cores. All times are of one run. *CPU* adds up both cores, and hardly changes when other "
+        "cores. All times are from one run. CPU seconds add up both cores, and hardly change if other "
         "programs run on the machine.", "",
         "| work | seconds | CPU seconds | CPU, of scikit-learn's forest |", "|---|---:|---:|---:|",
     ]  # fmt: skip
@@ -156,11 +156,20 @@ def render(result: dict) -> str:
         share = told["CPU"] / first["CPU"]
         lines.append(f"| {work} | {told['seconds']:.1f} | {told['CPU']:.1f} | {share:.3f} |")
     names = list(next(iter(at["quality"].values())))
-    lines += ["", "What growing trees from a sample does to the findings:", ""]
+    lines += [
+        "",
+        "How well wrong labels are found if each tree is grown from a sample of the rows:",
+        "",
+    ]
     lines += [f"| a tree is grown from | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
     for structure, told in at["quality"].items():
         lines.append(f"| {structure} | {' | '.join(f'{told[name]:.4f}' for name in names)} |")
-    lines += ["", "More rows (trees from 20,000 rows; memory is the peak above the input):", ""]
+    lines += [
+        "",
+        "Time and memory for more rows, with each tree grown from 20,000 of them. Memory is the peak "
+        "above the input:",
+        "",
+    ]
     lines += ["| rows | grow, s | value and find, s | CPU, all | memory |"]
     lines += ["|---:|---:|---:|---:|---:|"]
     for rows, told in result["growth"].items():

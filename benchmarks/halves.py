@@ -14,10 +14,10 @@ CHOOSING = ("2dplanes", "click", "creditcard", "phoneme", "wind", "mnist", "dbpe
 HELD_OUT = ("apsfail", "cpu", "fraud", "pol", "cifar10", "agnews")
 
 
-def compare(name, about, groups):
+def compare(name, title, about, groups):
     """Measure each data set of each group and write results/NAME.json and results/NAME.md.
 
-    `groups` has, for each title, names of data sets and a function from a data set to a figure for each way. Where data sets
+    `groups` has, for each group, names of data sets and a function from a data set to a figure for each way. Where data sets
     are missing, say so and leave the results as they are. The folder of data sets is the first argument, or THRESHER_DATA.
     """
     shelf = Shelf(*sys.argv[1:2], fetch=False)
@@ -29,10 +29,10 @@ def compare(name, about, groups):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", th.ThresherWarning)
         result = {
-            title: {each: measure(sets[each]) for each in names}
-            for title, (names, measure) in groups.items()
+            group: {each: measure(sets[each]) for each in names}
+            for group, (names, measure) in groups.items()
         }
-    page = f"# {name.capitalize()}\n\n{about}\n{render(result)}"
+    page = f"# {title}\n\n{about}\n{render(result)}"
     store(name, {"auroc": result}, page)
     print(page)
 

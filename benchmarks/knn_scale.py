@@ -97,12 +97,14 @@ def render(result):
                            f"{about['correlation']:.4f}"))  # fmt: skip
     about = result["machine"]
     return "\n".join([
-        "# Results of `benchmarks/knn_scale.py`", "",
-        f"{measured('knn_scale.py', about)} `knn_shapley`, k = 5, soft-label, euclidean, float64 order; best of interleaved turns.", "",
+        "# What `error=` saves in `knn_shapley`", "",
+        f"{measured('knn_scale.py', about)} `knn_shapley` with k = 5, the soft-label utility, euclidean distances and float64 "
+        "order. Contenders took turns, and the best turn counts. N is the number of points, M that of validation points, and d "
+        "that of features.", "",
         *table(("(N, M, d)", "error", "neighbors kept", "s", "processor s", "times faster than exact (processor)"), times),
         "## Largest real error", "",
-        "Over all points: of a single validation point (the worst of "
-        f"{SINGLE}), and of the mean over all M. The bound holds for both.", "",
+        "The largest error of any point's value, for a single validation point (the worst of "
+        f"{SINGLE}) and for the mean over all M. The proven bound holds for both.", "",
         *table(("(N, M, d)", "error", "proven bound", "single", "mean", "largest mean value",
                 "correlation of means"), errors),
     ])  # fmt: skip

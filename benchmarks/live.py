@@ -150,20 +150,23 @@ def render(result):
         for shape, t in result["valued"].items()
     ]  # fmt: skip
     lines = [
-        "# Results of `benchmarks/live.py`", "",
-        f"{measured('live.py', about)} Best of interleaved turns; cosine, 5 % of the points within the radius.", "",
+        "# What an update of one point costs", "",
+        f"{measured('live.py', about)} Contenders took turns, and the best turn counts. M is the number of validation points, and "
+        "d that of features. Distances are cosine, with 5 % of the points within the radius.", "",
         "## Microseconds an update", "",
-        "In brackets the ratio to *product*, the bare float64 product of one row with the validation set on one thread. "
-        "*counts* is `NeighborCounts`, the rest `LiveCounts`, without a commit.", "",
+        "*product* is the bare float64 product of one row with the validation set, on one thread. In brackets is how many times "
+        "as long as that an update takes. *counts* are updates of `NeighborCounts`. The others are updates of `LiveCounts`, "
+        "without a commit.", "",
         *table(("(M, d)", "product", "counts add", "counts remove", "add", "relabel", "remove", "adds a second"), rows),
         "## Updates a second that survive a power cut, (1000, 10)", "",
-        "*fsync* is the bare write and fsync of as many bytes as one commit makes durable; the ratio is of the time of a "
-        "commit with its updates to that.", "",
+        "*fsync* is the time to write and sync as many bytes as one commit makes durable. The ratio is how many times as long "
+        "a commit takes, with its updates.", "",
         *table(("commit every", "adds a second", "fsync, ms", "ratio"), durable),
         f"## {result['points']:,} points valued again, seconds", "",
-        "*fill* is `add_many` of all points, *prices* only the price list, *MB* the file.", "",
-        *table(("(M, d)", "values", "tknn_shapley", "ratio", "same bits", "prices, ms", "fill", "commit",
-                "snapshot", "open", "MB"), million),
+        "*ratio* is `values` over `tknn_shapley` on the same points. *prices* is the price list alone.", "",
+        *table(("(M, d)", "values", "tknn_shapley", "ratio", "same bits", "prices, ms"), [row[:6] for row in million]),
+        "*fill* is `add_many` of all points. *MB* is the size of the file.", "",
+        *table(("(M, d)", "fill", "commit", "snapshot", "open", "MB"), [(row[0], *row[6:]) for row in million]),
     ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"
 

@@ -217,10 +217,10 @@ def render(result):
     """A Markdown page."""
     made = result["requests"]
     lines = [
-        "# How much a market takes",
+        "# How much load a market takes",
         "",
-        f"SQLite, {result['clients']} clients on the same machine. A bare FastAPI route takes and gives "
-        "the same bytes.",
+        f"The market kept its data in SQLite, and {result['clients']} clients ran on the same machine. The "
+        "last columns compare with a bare FastAPI route that takes and gives the same bytes.",
         "",
         "| | a second | of a bare route | 99th percentile, ms | of a bare route |",
         "|---|---|---|---|---|",
@@ -234,11 +234,11 @@ def render(result):
     rows, end = result["rows"], result["settled"]
     lines += [
         "",
-        f"Uploads of {LARGE:,} rows, one after the other: {rows['market']:,.0f} rows a second, "
-        f"{rows['market'] / rows['alone']:.2f} of what the library alone reads and checks.",
+        f"With uploads of {LARGE:,} rows, one after the other, the market takes {rows['market']:,.0f} rows "
+        f"a second. That is {rows['market'] / rows['alone']:.2f} of what the library alone reads and checks.",
         "",
-        f"From closing to the statements of {result['owners']:,} owners with {result['each']:,} "
-        f"rows each: {end['market']:.1f} s, {end['market'] / end['alone']:.1f} times as long as "
+        f"From closing a task to the statements of {result['owners']:,} owners with {result['each']:,} "
+        f"rows each, {end['market']:.1f} s pass. That is {end['market'] / end['alone']:.1f} times as long as "
         "the library alone takes for release and pay.",
     ]
     return "\n".join(lines) + "\n"

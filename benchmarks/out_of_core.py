@@ -139,11 +139,15 @@ def measure(folder, repeats):
 def render(result):
     about = result["machine"]
     lines = [
-        "# Results of `benchmarks/out_of_core.py`", "",
+        "# Points read in parts, against points in memory", "",
         f"{measured('out_of_core.py', about)} "
-        f"{result['rows']:,} points of {WIDTH} float32 features ({result['rows'] * WIDTH * 4 / 1e6:.0f} MB), best of "
-        f"{result['repeats']} turns; load of the machine meanwhile {result['load']:.1f}. CSV has a tenth of the rows, so its "
-        "ratio is of time a row. All runs on the same rows gave the same bits.", "",
+        f"{result['rows']:,} points of {WIDTH} float32 features ({result['rows'] * WIDTH * 4 / 1e6:.0f} MB), M validation "
+        f"points, best of {result['repeats']} turns. CSV has a tenth of the rows, so its ratio compares the times for one row. All "
+        "runs on the same rows gave the same bits. The mean load of the machine was "
+        f"{result['load']:.1f}. Other programs share the machine, so small differences mean little.", "",
+        "Two passes compute every distance twice. So even if reading took no time, a ratio of up to 2 would be expected. The peak "
+        "is that of the whole process, including the interpreter and all packages (about 120 MB), but without pages of files. For "
+        "`memory`, it includes the array.", "",
     ]  # fmt: skip
     base = {each["points"]: each for each in result["runs"] if each["kind"] == "memory"}
     rows = []
@@ -165,11 +169,6 @@ def render(result):
         )
     head = ["M", "rows in", "memory=", "read ahead", "s", "times in memory", "peak MB"]
     lines += table(head, rows)
-    lines += [
-        "The peak is that of the whole process, interpreter and packages included (about 120 MB), pages of files not; for `memory` it is that",
-        "with the array. Two passes compute every distance twice, so where reading is free a ratio of up to 2 is to be expected. Runs share the",
-        "machine with whatever else it does: ratios are to be read with the load in mind.", "",
-    ]  # fmt: skip
     return "\n".join(lines)
 
 

@@ -249,9 +249,9 @@ def million_lines(row):
     return [
         "## A million owners",
         "",
-        "`python benchmarks/owners.py --parts million`: 2,000,000 points of 1,000,000 owners, 64 "
-        f"validation points, 4 features: {seconds:.0f} s, {peak:.1f} GB at the peak, efficiency "
-        f"gap {gap:.0e}.",
+        "`python benchmarks/owners.py --parts million` values 2,000,000 points of 1,000,000 owners, "
+        f"with 64 validation points and 4 features. It took {seconds:.0f} s and {peak:.1f} GB at the "
+        f"peak. The efficiency gap was {gap:.0e}.",
         "",
     ]
 
@@ -261,8 +261,8 @@ def incentive_lines(rows):
     return [
         "## The share of the pot of the last of ten owners, by what it does",
         "",
-        "Ten owners of 100 points, 30 % of the labels random. Owners with a negative value are "
-        "paid nothing.",
+        "There are ten owners of 100 points each, and 30 % of the labels are random. Owners with a "
+        "negative value are paid nothing. *Floored by point* counts negative points as 0.",
         "",
         "| the last owner | game among owners | sum of points | sum of points, floored by point |",
         "|---|---|---|---|",
@@ -276,10 +276,11 @@ def noise_lines(rows):
     lines = [
         "## Under noise: share of the pot misdirected, and pairs of owners in the wrong order",
         "",
-        f"2,000 points, 200 validation points, delta {DELTA:g}, owners protected as a whole (the "
-        "paper's mechanism protects single points only). Labels are random at a rate of 0 to 50 % "
-        "that differs by owner, and owners have different sizes; alike owners have 10 % and one "
-        "size.",
+        f"There are 2,000 points and 200 validation points, and delta is {DELTA:g}. Owners are "
+        "protected as a whole, but the paper's mechanism protects only single points. Owners have "
+        "different sizes, and 0 to 50 % of their labels are random. Alike owners all have the same "
+        "size and 10 % random labels. Each cell has the share of the pot that goes to the wrong "
+        "owner, and then the share of pairs in the wrong order.",
         "",
         f"| | {' | '.join(WAYS)} |",
         f"|---|{'---|' * len(WAYS)}",
@@ -287,6 +288,9 @@ def noise_lines(rows):
     reserves = [
         "",
         "## The reserve of `private_payout`, as a share of the pot: least to most, and refusals",
+        "",
+        "The reserve is what is left of the pot after pay. It is negative if pay exceeds the pot. "
+        "`private_payout` refuses to pay if the release is too uncertain.",
         "",
         "| | basis total | refused | basis gains | refused |",
         "|---|---|---|---|---|",
@@ -309,6 +313,8 @@ def approximation_lines(rows):
     """The table of what the approximation misses."""
     return [
         "## The game among owners from totals alone: others taken to be alike, no noise",
+        "",
+        "Figures compare these values with those of the exact game.",
         "",
         "| | relative error of values | pot misdirected | pairs in the wrong order |",
         "|---|---|---|---|",
@@ -354,8 +360,8 @@ SECTIONS = {
 
 def render(result):
     """A Markdown page."""
-    about = f"data sets {', '.join(SETS)}; {len(SEEDS)} draws each"
-    lines = ["# Owners and payouts", "", f"{about.capitalize()}.", ""]
+    about = f"The data sets are {' and '.join(SETS)}, with {len(SEEDS)} draws each."
+    lines = ["# Owners and payouts", "", about, ""]
     for name, section in SECTIONS.items():
         if result.get(name):
             lines += section(result[name])

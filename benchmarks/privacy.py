@@ -156,15 +156,17 @@ def render(result):
         "# What a privacy budget buys",
         "",
         f"{len(sets)} data sets "
-        f"({', '.join(sets)}), {seeds} seeds, delta = {DELTA:g}, seeded noise. Spearman and "
-        "relative error are against the exact values of the same method.",
+        f"({', '.join(sets)}), {seeds} seeds, delta = {DELTA:g}, seeded noise. Released values are "
+        "compared with the exact values of the same method. *table*, *cells* and *paper* are "
+        "mechanisms of `dp_tknn_shapley`, and *knn* is `dp_knn_shapley`. The rows without a budget "
+        "are for comparison: the zero-budget score and the public prior use no private counts.",
         "",
     ]
     for title, column, digits in (
         ("Spearman with the exact values", "spearman", 3),
         ("Relative error", "relative error", 3),
         ("AUROC of finding flipped labels", "AUROC", 3),
-        ("Relative error that the release tells of itself", "told error", 3),
+        ("Relative error that the release states", "told error", 3),
         ("Share of exact values inside their intervals", "held", 2),
     ):
         lines += [f"## {title}", "", "| | epsilon 0.1 | 0.5 | 1 |", "|---|---|---|---|"]

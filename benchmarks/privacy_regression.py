@@ -83,8 +83,9 @@ def render(rows, seeds):
     """A page with tables of ranks, of errors, and of errors that releases state."""
     lines = [
         "# What a privacy budget buys where targets are numbers", "",
-        f"{seeds} seeds, delta = {DELTA:g}, seeded noise. A tenth of the targets "
-        "is that of another point. The zero-budget score costs nothing.", "",
+        f"Released values are compared with exact ones, for {seeds} seeds, delta = {DELTA:g} and seeded "
+        "noise. A tenth of the points have the target of another point. The zero-budget score spends "
+        "no budget.", "",
     ]  # fmt: skip
     heads = ["zero budget", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS)]
     for title, column in (("Spearman with the exact values", "spearman"), ("Relative error", "relative error")):  # fmt: skip

@@ -30,23 +30,29 @@ def render(result) -> str:
     others = about["versions"].items()
     versions = ", ".join(f"{name} {number}" for name, number in others if name != "thresher")
     lines = [
-        "# Results of `make bench`", "",
-        f"{measured('run.py', about)} Beside it: {versions}. Best of interleaved turns; every ratio is of times "
-        "of one run. *product* is the bare float32 matrix product of the same shape, with one or two "
-        "BLAS threads, the better; *argsort* is one single-thread `np.argsort` a validation point.", "",
+        "# How fast the exact methods are", "",
+        f"{measured('run.py', about)} Other packages: {versions}. Contenders took turns, and the best turn "
+        "counts. Every ratio is between two times of the same run. A shape is (N, M, d): points, "
+        "validation points, features. Times are compared with limits of the machine. *product* is the "
+        "bare float32 matrix product of the same shape, with one or two BLAS threads, whichever is "
+        "faster. *argsort* is one `np.argsort` for each validation point, on one thread.", "",
     ]  # fmt: skip
     if "shapes" in result:
         lines += _targets(result["shapes"]) + _shapes(result["shapes"])
     if "small" in result:
         rows = [(call, f"{ms:.2f}") for call, ms in result["small"].items()]
         lines += [
-            "## Small: (2000, 200, 10), everything included",
+            "## Whole calls on a small shape, (2000, 200, 10)",
             "",
             *table(("call", "ms"), rows),
         ]
     if "growth" in result:
         rows = [(key, f"{ratio:.2f}") for key, ratio in result["growth"].items()]
-        lines += ["## Growth: time over time at N", "", *table(("work", "ratio"), rows)]
+        lines += [
+            "## Growth: time for more points, over the time for N points",
+            "",
+            *table(("work", "ratio"), rows),
+        ]
     if "memory" in result:
         lines += ["## Peak memory above the input", "", *_memory(result["memory"])]
     if "difference" in result:

@@ -155,13 +155,15 @@ def render(result):
         for work, told in result["work"].items()
     ]  # fmt: skip
     return "\n".join([
-        "# Results of `benchmarks/retrain.py`", "",
-        f"{measured('retrain.py', about)} Logistic regression, {WORKERS} workers each, best of interleaved turns. OpenDataVal: "
+        "# What values by retraining cost", "",
+        f"{measured('retrain.py', about)} All contenders train a logistic regression with {WORKERS} workers. They took turns, and the "
+        "best turn counts. *bare fits* is a plain loop of as many fits and predictions. OpenDataVal: "
         f"{result['opendataval']}", "",
         *table(head, rows),
         "## Differences", "",
-        "Of accelerated values (trained to the optimum) from those of scikit-learn's default `tol=1e-4`, and of "
-        "ours from pyDVL's where both are exact.", "",
+        "*accelerated* is the difference between accelerated values, which are trained to the optimum, and those with "
+        "scikit-learn's default `tol=1e-4`. *pyDVL* is the difference between our values and those of pyDVL, where both are "
+        "exact.", "",
         *table(("work", "accelerated", "pyDVL", "largest value"), gaps),
     ])  # fmt: skip
 

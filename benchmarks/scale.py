@@ -144,14 +144,29 @@ def main():
     costs = fit(found)
     others = [(N // 10 if quick else N, M, d) for N, M, d in OTHERS]
     checked = [expected(*shape, costs) / seconds(*shape, turns=5) for shape in others]
-    about = machine()
+    about = {
+        "machine": machine(), "found": found, "nanoseconds": costs,
+        "others": others, "expected over measured": checked,
+    }  # fmt: skip
+    RESULTS.joinpath("scale.md").write_text(render(about))
+    RESULTS.joinpath("scale.json").write_text(json.dumps(about, indent=1, default=float) + "\n")
+    draw(found, RESULTS / "scale.svg")
+    if not quick:
+        into_docs(costs, checked)
+    print(render(about))
+
+
+def render(result):
+    """A Markdown page."""
+    costs = result["nanoseconds"]
     lines = [
-        "# Results of `benchmarks/scale.py`",
+        "# How time grows with the size of the data",
         "",
-        f"{measured('scale.py', about)} Best of five turns; cosine, 5 % of the points near, float32.",
+        f"{measured('scale.py', result['machine'])} `tknn_shapley` with N points, M validation points and d features in float32. Distances are "
+        "cosine, and 5 % of the points are near. Times are the best of five turns.",
         "",
     ]
-    for name, (sizes, times) in series(found).items():
+    for name, (sizes, times) in series(result["found"]).items():
         fixed = ", ".join(f"{key} = {entry:,}" for key, entry in BASE.items() if key != name)
         lines += [
             f"## {name}, at {fixed}",
@@ -167,23 +182,14 @@ def main():
     lines += [
         "![Seconds over N, M and d](scale.svg)",
         "",
-        "Fitted:",
+        "These formulas were fitted to the times:",
         "",
         *formulas(costs),
         "",
-        f"Predictions are {accuracy(checked)}.",
+        f"Predictions are {accuracy(result['expected over measured'])}.",
         "",
     ]
-    RESULTS.joinpath("scale.md").write_text("\n".join(lines))
-    about = {
-        "machine": about, "found": found, "nanoseconds": costs,
-        "others": others, "expected over measured": checked,
-    }  # fmt: skip
-    RESULTS.joinpath("scale.json").write_text(json.dumps(about, indent=1, default=float) + "\n")
-    draw(found, RESULTS / "scale.svg")
-    if not quick:
-        into_docs(costs, checked)
-    print("\n".join(lines))
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

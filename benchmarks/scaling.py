@@ -20,9 +20,11 @@ from thresher.tables.scaling import SCALINGS
 POINTS, VALIDATION, FLIPPED, SEEDS = 2000, 300, 0.1, 5
 WILD, MISSING, CATEGORIES = 10, 0.02, 50
 ABOUT = (
-    f"AUROC of flipped labels ({FLIPPED:.0%}), {POINTS:,} points, {VALIDATION} validation points with right labels, mean of {SEEDS} "
-    f"draws; `tknn` at the suggested radius, `knn` with k = 5, both cosine. Messy tables have columns in other units, {WILD} wild "
-    f"cells, {MISSING:.0%} missing cells (filled by medians), and a category of {CATEGORIES} entries and an id that mean nothing."
+    f"The tables show how well low values find flipped labels ({FLIPPED:.0%}), as AUROC: the mean of {SEEDS} draws of {POINTS:,} points "
+    f"and {VALIDATION} validation points with right labels. `tknn` uses the suggested radius and `knn` uses k = 5, both with cosine "
+    f"distances. Messy tables have columns in other units, {WILD} wild cells, and {MISSING:.0%} missing cells, which are filled with "
+    f"medians. They also have a category of {CATEGORIES} entries and an id, which mean nothing. We used the tables under *choosing* "
+    "to choose the default scaling. Those under *held out* were not used."
 )
 METHODS = {
     "tknn": lambda X, y, V, y_val: th.tknn_shapley(
@@ -86,4 +88,4 @@ def groups():
 
 
 if __name__ == "__main__":
-    compare("scaling", ABOUT, dict(groups()))
+    compare("scaling", "Which scaling finds wrong labels", ABOUT, dict(groups()))

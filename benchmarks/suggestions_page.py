@@ -8,13 +8,19 @@ from table_sources import CHOOSING, HELD_OUT
 
 OURS, THEIRS = "Thresher", "cleanlab, forest"
 COMPARED = "Thresher AUROC", "cleanlab AUROC", "Thresher F1", "cleanlab F1"
+ABOUT = (
+    "Real and generated tables were made messy, and some of their labels wrong. The tables show how "
+    "well each method finds the wrong labels. The page on findings (`docs/findings.md`) explains the "
+    "methods, the kinds of wrong labels and the measures. *By value* ranks rows by their values "
+    "instead of their scores, and *by margin* by another score of cleanlab."
+)
 GOOD = 0.5  # a forecast is good if it is off by this share of the truth at most
 
 
 def render(result: dict) -> str:
     held_out = {name: told for name, told in result.items() if name in HELD_OUT}
     chosen = {name: told for name, told in result.items() if name in CHOOSING}
-    lines = ["# Suggestions: wrong labels in messy tables", ""]
+    lines = ["# Suggestions: wrong labels in messy tables", "", ABOUT, ""]
     if held_out:
         lines += [f"## Summary: {len(held_out)} tables that were not used to choose the rule", ""]
         lines += [*_by_method(held_out), "", *_against(held_out), "", *_accuracies(held_out), ""]
@@ -23,7 +29,7 @@ def render(result: dict) -> str:
         if tables:
             lines += [f"## {len(tables)} tables that were {title} the rule", ""]
             lines += _figures(tables)
-    lines += ["## Every table, means over the kinds of noise", "", *_by_table(result)]
+    lines += ["## Every table, means over the kinds of wrong labels", "", *_by_table(result)]
     return "\n".join(lines) + "\n"
 
 
@@ -55,10 +61,18 @@ def _figures(tables: dict) -> list[str]:
     lines = []
     for figure in ("AUROC", "AP", "F1"):
         lines += [f"{figure}, mean over tables:", "", *_by_noise(tables, figure), ""]
-    lines += ["What is marked `relabel` (or an issue) and listed for review, means over tables and",
-              "kinds of noise:", "", *_marks(tables), ""]  # fmt: skip
+    lines += [
+        "Rows that are marked `relabel` (by cleanlab: as an issue), and rows that are listed for review. "
+        "Figures are means over tables and kinds of wrong labels:", "", *_marks(tables), "",
+    ]  # fmt: skip
     lines += ["Test accuracy after cleaning, mean over tables:", "", *_accuracies(tables), ""]
-    return [*lines, "The number of wrong labels that is expected:", "", *_forecasts(tables), ""]
+    return [
+        *lines,
+        "How close the expected number of wrong labels is:",
+        "",
+        *_forecasts(tables),
+        "",
+    ]
 
 
 def _by_noise(tables: dict, figure: str) -> list[str]:

@@ -126,9 +126,17 @@ def render(result):
     sets = ", ".join(dict.fromkeys(row["set"] for row in alike))
     return "\n".join(
         ["# Errors that releases state, and bounds that fit", "",
-         f"Means over the sets {sets}.", "",
+         "A private release states how far off its values probably are. The tables compare this with "
+         "the true error, both relative to the exact values. *Inside intervals* is the share of exact "
+         "values that lie in the intervals of the release. *State one* is how many of the releases "
+         "state an error at all.", "",
+         "Releases are by the mechanisms *table* and *cells*. *fitted* is a table whose bound fits the "
+         "public number of points, *counted* one whose bound fits a noisy count of them, and *owners* "
+         f"one that protects owners with {OWNED} points each. *prior* and *score* are what the "
+         "validation set says alone, and the zero-budget score. They spend no budget.", "",
+         f"Figures are means over the sets {sets}.", "",
          *table_of(alike), "",
-         "Validation rows that lie one deviation away from the points (26 classes):", "",
+         "Here, the validation rows lie one standard deviation away from the points (26 classes):", "",
          *table_of(moved), ""]
     )  # fmt: skip
 

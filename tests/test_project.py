@@ -232,10 +232,10 @@ def test_contributing_counts_lines_and_modules():
     lengths = [len(path.read_text().splitlines()) for path, _ in modules()]
     names = [path.name for path, _ in modules() if path.name != "__init__.py"]
     counted = {
-        "lines, modules": [sum(lengths), len(lengths)],
-        "lines a module": [sum(lengths) / len(lengths)],
-        "modules in the root": [len(list(SOURCE.glob("*.py")))],
-        "file names that repeat": [sum(names.count(name) > 1 for name in set(names))],
+        "lines in all modules": [sum(lengths), len(lengths)],
+        "lines in a module, on average": [sum(lengths) / len(lengths)],
+        "modules directly in `src/thresher`": [len(list(SOURCE.glob("*.py")))],
+        "file names that two modules share": [sum(names.count(name) > 1 for name in set(names))],
         "layers": [len(LAYERS)],
     }
     text = (ROOT / "CONTRIBUTING.md").read_text().replace(",", "")

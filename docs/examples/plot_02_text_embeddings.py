@@ -6,8 +6,8 @@ Texts become rows of numbers (embeddings), and wrong topics get low values.
 """
 
 # %%
-# Real work starts from a language model: see ``thresher embed``. To stay offline, this example
-# writes 600 short messages on three topics and embeds them by word frequencies.
+# For real texts, use the embeddings of a language model: see ``thresher embed``. To stay offline,
+# this example writes 600 short messages on three topics and embeds them by word frequencies.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,15 +46,16 @@ print(
 )
 
 # %%
-# What would the five lowest be worth under another topic? The best label is the suggestion.
+# Which topic would suit the five lowest better? ``explain`` finds the label with the highest value
+# for each.
 
 findings = th.explain(valuation, X, y, X_val, y_val)
 for row in worst[:5]:
     print(f"{y[row]:>8} -> {findings.best_label[row]:<8}  {texts[150 + row]}")
 
 # %%
-# The second and the third component separate the three topics. Red texts disagree with the trusted
-# texts around them.
+# The second and the third of the twelve numbers separate the three topics. Red texts disagree with
+# the trusted texts around them.
 
 colors = LinearSegmentedColormap.from_list("values", ["red", "darkgray", "blue"])
 limit = np.abs(valuation.values).max()

@@ -7,7 +7,8 @@ for each row.
 """
 
 # %%
-# Chemical measurements of 178 wines from three growers. Ten of them name the wrong grower.
+# The table has chemical measurements of 178 wines from three growers. Ten rows name the wrong
+# grower.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
@@ -32,7 +33,7 @@ for row in valuation.suspects(12):
     print(f"{mark} row {row:3d}: {y[row]}, value {valuation.values[row]:5.2f}, {action}{better}")
 
 # %%
-# Rows in order of their value. Wrong labels, in orange, sit at the low end.
+# Put the rows in order of their value. Wrong labels, in orange, are at the low end.
 
 place = valuation.values.argsort().argsort()
 figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")

@@ -2,12 +2,12 @@
 Values when targets are numbers
 ===============================
 
-With ``task="regression"`` a point is worth how much it lowers the squared error.
+With ``task="regression"``, the value of a point is how much it lowers the squared error.
 """
 
 # %%
-# How far diabetes progressed within a year, for 442 patients. Twenty targets were mistyped: they
-# lack their last digit.
+# The targets say how far diabetes progressed within a year, for 442 patients. Mistype twenty of
+# them: leave out their last digit.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +27,7 @@ mistyped[rng.choice(np.flatnonzero(y >= 200), 20, replace=False)] = True
 y[mistyped] = np.floor(y[mistyped] / 10)
 
 # %%
-# A radius near the median distance keeps a fair number of neighbors for everybody.
+# A radius near the median distance gives every patient a fair number of neighbors.
 
 valuation = th.tknn_shapley(X, y, X_val, y_val, metric="euclidean", radius=3.5, task="regression")
 worst = valuation.suspects(40)

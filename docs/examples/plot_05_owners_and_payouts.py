@@ -6,7 +6,7 @@ Five clinics submit patients. Each is paid for what its patients add.
 """
 
 # %%
-# One clinic got a third of its diagnoses wrong, and one submitted patients twice.
+# West got a third of its diagnoses wrong, and Hill submitted its patients twice.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +29,8 @@ X, y = np.concatenate([X, X[twice]]), np.concatenate([y, y[twice]])
 clinics = np.concatenate([clinics, clinics[twice]])
 
 # %%
-# Two rules. *Points* adds up what each patient is worth. *Owners* makes the clinics the players of
-# the game, so a copy of a clinic's own patient adds little.
+# There are two rules. The *sum of points* adds up what each patient is worth. In the *game among
+# owners*, the clinics are the players, so a copy of a clinic's own patient adds little.
 
 radius = th.suggest_radius(X_val, y_val)
 points = th.tknn_shapley(X, y, X_val, y_val, radius=radius, owners=clinics).by_owner()
@@ -38,7 +38,7 @@ players = th.owner_shapley(X, y, X_val, y_val, radius=radius, owners=clinics)
 game = players.by_owner()
 
 # %%
-# Share 10,000.00 dollars in whole cents. The payments add up to the pot exactly.
+# Share 10,000 dollars in whole cents. The payments add up to the pot exactly.
 
 pot = 1_000_000
 pay = {

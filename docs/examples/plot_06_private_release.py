@@ -6,8 +6,8 @@ A private release says what points are worth without giving away who is in the d
 """
 
 # %%
-# First ask what a budget would buy. Planning uses the validation set only and spends nothing.
-# A smaller epsilon is more private and more noisy.
+# First ask what a budget (epsilon) would buy. A smaller epsilon is more private and more noisy.
+# Planning uses the validation set only and spends nothing.
 
 from textwrap import fill
 
@@ -26,7 +26,8 @@ print(best)
 
 # %%
 # Release at three budgets, and compare with the exact values, which only the operator can see.
-# The seed repeats this page. Never pass one in production: whoever knows it can remove the noise.
+# The seed makes this page repeatable. Never pass one in production: whoever knows the seed can
+# remove the noise.
 
 exact = th.tknn_shapley(X, y, X_val, y_val, radius=radius).values
 budgets = (0.3, 1, 3)
@@ -46,7 +47,8 @@ axes[0].set_ylabel("released value")
 
 # %%
 # Is the claim true? An audit runs the mechanism many times with and without one point. It proves a
-# lower bound on the privacy that is lost. A bound above the claim means that something is broken.
+# lower bound on the epsilon that is really spent. If the bound is above the claim, something is
+# broken.
 
 audit = th.audit_mechanism("table", epsilon=1, delta=1e-5, runs=4000, canaries=0, seed=0)
 print(f"claimed: at most {audit.epsilon}; proven: at least {audit.proven:.2f}")

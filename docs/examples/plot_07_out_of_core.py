@@ -2,7 +2,7 @@
 Points that do not fit in memory
 ================================
 
-With ``memory=`` points are read in parts. The values are the same to the last bit.
+With ``memory=``, points are read in parts. The values are the same to the last bit.
 """
 
 # %%
@@ -34,9 +34,9 @@ whole = th.tknn_shapley(X, y, X_val, y_val, radius=0.4)
 print("equal to the last bit:", parts.values.tobytes() == whole.values.tobytes())
 
 # %%
-# A third of the points are near no validation point, and are worth exactly nothing. The farther a
-# point lies from the border between the classes, the more it is worth on average, up to a distance
-# of about 2. Close to the border, many of its neighbors are of the other class.
+# A third of the points are near no validation point, and are worth exactly nothing. Points close to
+# the border between the classes have many neighbors of the other class. So the farther a point lies
+# from the border, the more it is worth on average, up to a distance of about 2.
 
 print(f"worth exactly nothing: {(parts.values == 0).mean():.0%} of the points")
 distance = np.abs(X[:, 0] + X[:, 1]) / np.sqrt(2)

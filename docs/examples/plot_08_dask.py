@@ -6,8 +6,8 @@ Partitions are counted where they lie, and the values stay there.
 """
 
 # %%
-# The same call takes Dask arrays and frames. Here the scheduler runs in this process. With a
-# ``distributed.Client`` the same lines run on a cluster.
+# Pass Dask arrays or frames to the same function. Here the scheduler runs in this process. With a
+# ``distributed.Client``, the same lines run on a cluster.
 
 import dask
 import dask.array as da
@@ -30,7 +30,7 @@ spread = th.tknn_shapley(
 print(spread)
 
 # %%
-# ``compute()`` brings the values here. They equal those of one machine to the last bit.
+# ``compute()`` brings the values to this process. They equal those of one machine to the last bit.
 
 valuation = spread.compute()
 alone = th.tknn_shapley(X, y, X_val, y_val)

@@ -2,7 +2,7 @@
 Data that changes all the time
 ==============================
 
-A live store keeps points and counts up to date, point by point.
+A live store keeps points and their values up to date as points come and go.
 """
 
 # %%
@@ -44,7 +44,7 @@ axis.set(xlabel="points in the store", ylabel="value of the first point")
 axis.set_title("The more points, the less the first is worth")
 
 # %%
-# Take a point out, and what remains equals a fresh computation to the last bit.
+# Take a point out. The values of the others equal a fresh computation to the last bit.
 
 live.remove("0-0")
 X, y = live.points()

@@ -25,10 +25,10 @@ best = float(search.best_params_["tknnclassifier__radius"])
 print(f"best radius: {best}, accuracy {search.best_score_:.3f}")
 
 # %%
-# ``suggest_radius`` has another goal: the radius at which right labels are told from wrong ones
-# best. The black line marks it. It also reports the accuracy, and the share of points that have a
-# neighbor (coverage). A small radius leaves digits without neighbors, and a large one lets digits
-# of other classes vote.
+# ``suggest_radius`` has another goal: the radius at which values tell right labels from wrong ones
+# best. The black line marks it. The function also reports the accuracy, and the share of points
+# that have a neighbor (coverage). A small radius leaves digits without neighbors, and a large one
+# lets digits of other classes vote.
 
 centered = X[:1000] - X[:1000].mean(axis=0)
 suggestion = th.suggest_radius(centered, y[:1000])

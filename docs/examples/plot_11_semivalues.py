@@ -7,7 +7,7 @@ coalitions that they look at.
 """
 
 # %%
-# The same counts give every semivalue, so the pass over the data is done once.
+# One pass over the data is enough: the same counts give every semivalue.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,8 +39,8 @@ for name, each in values.items():
     print(f"{name:>14}: AUROC {roc_auc_score(flipped, -each):.3f}, sum {each.sum():8.2f}")
 
 # %%
-# They agree on who is bad and differ in scale, so divide each curve by its largest absolute value.
-# Three curves then coincide, drawn on top of each other: Beta(1, 4), Banzhaf and leave-one-out.
+# They agree on which points are bad, but differ in scale. So divide each curve by its largest
+# absolute value. Three curves then lie on top of each other: Beta(1, 4), Banzhaf and leave-one-out.
 # They look at coalitions in which a point already has many neighbors. Shapley and Beta(4, 1) also
 # look at coalitions in which it has few.
 

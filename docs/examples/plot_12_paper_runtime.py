@@ -6,8 +6,8 @@ TKNN-Shapley needs no sorting: for many points, its time grows in proportion to 
 """
 
 # %%
-# The paper's synthetic points: normal features, and the class is the sign of the first two
-# together. ``thresher reproduce runtime`` makes the full figure with its settings.
+# Draw points as the paper does: features are normal, and the class is the sign of the sum of the
+# first two. ``thresher reproduce runtime`` makes the full figure with the paper's settings.
 
 from time import perf_counter
 
@@ -34,9 +34,10 @@ def seconds(function, *data, **settings):
 
 
 # %%
-# One hundred validation points, and up to 300,000 points. The times are those of the machine that
-# built this page. For few points, what every call costs dominates. For many, TKNN-Shapley
-# runs along the dotted line, on which ten times as many points take ten times as long.
+# There are one hundred validation points, and up to 300,000 points. The times are those of the
+# machine that built this page. For few points, the fixed cost of a call takes most of the time. For
+# many, TKNN-Shapley follows the dotted line, on which ten times as many points take ten times as
+# long.
 
 sizes = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000]
 validation = draw(100)

@@ -7,8 +7,9 @@ Private values still find wrong labels. But a score that costs no privacy at all
 
 # %%
 # The paper reports how well private values find mislabeled points at several budgets. This
-# example repeats that on handwritten digits, next to the **zero-budget score**: what a point would
-# be worth alone. That score uses nobody else's data, so it reveals nothing about others.
+# example repeats that on handwritten digits. It also computes the **zero-budget score**: what a
+# point would be worth alone. That score uses nobody else's data, so it reveals nothing about
+# others.
 
 import matplotlib.pyplot as plt
 from scipy.stats import spearmanr
@@ -35,8 +36,9 @@ for name, mechanism in mechanisms.items():
         values[name].append(th.dp_tknn_shapley(*data, **private, **about).values)
 
 # %%
-# Left: finding wrong labels, where all methods are alike. Right: agreement with the order of the
-# exact values, which is what pay needs. There the mechanisms differ.
+# The left chart shows how well each method finds wrong labels. All methods do about equally well.
+# The right chart shows how well each method keeps the order of the exact values, which is what pay
+# needs. There the mechanisms differ.
 
 
 def detection(each):
