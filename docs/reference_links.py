@@ -14,7 +14,7 @@ from sphinx.util.nodes import make_refnode
 
 NAME = re.compile(r"(?:th\.|thresher\.)?(\w+(?:\.\w+)*)(?:\(.*\))?", re.DOTALL)
 SCRIPT = re.compile(r"(?:python )?benchmarks/(\w+)\.py\b.*", re.DOTALL)
-PAGE = re.compile(r"docs/(\w+)\.md")
+PAGE = re.compile(r"docs/([\w-]+)\.md")
 UNLINKED = nodes.reference, nodes.title
 
 

@@ -275,7 +275,7 @@ def test_the_command_speaks_of_options_not_of_arguments(folder):
          "epsilon=1.0 of 1.0 left at delta=1e-06; ask for a smaller epsilon, or protect new data"),
         ((*owned, "--points-per-owner", "4"), 3, "; so it counts as epsilon=1.4547, and the ledger "
          "of l.db has"),
-        ((*owned, "--points-per-owner", "4"), 3, "(T9 of docs/privacy.md): use one with --unit o"),
+        ((*owned, "--points-per-owner", "4"), 3, "(T9 of docs/privacy-proofs.md): use one with --un"),
     ]  # fmt: skip
     for arguments, code, words in cases:
         found = thresher("release", *with_last(*arguments), cwd=folder)

@@ -349,7 +349,7 @@ def wrong_scripts(path):
 
 def wrong_variables_and_theorems(path):
     yield from set(re.findall(r"\bTHRESHER_[A-Z_]+", prose(path))) - words_of_programs()
-    proved = re.findall(r"\*\*(T\d+) \(", (ROOT / "docs" / "privacy.md").read_text())
+    proved = re.findall(r"\*\*(T\d+) \(", (ROOT / "docs" / "privacy-proofs.md").read_text())
     yield from set(re.findall(r"\bT\d+\b", prose(path))) - set(proved)
 
 

@@ -23,13 +23,13 @@ def attack(
         Path | None, given("The validation set; without it, rows are held out.")
     ] = None,
     label: Label = "y",
-    method: Annotated[str, given("tknn, knn or dp-tknn.")] = "tknn",
+    method: Annotated[str, given("Which values to attack: tknn, knn or dp-tknn.")] = "tknn",
     radius: Annotated[
         float | None,
         given("For tknn and dp-tknn: distance up to which a point counts; 0.5 if not given."),
     ] = None,
     k: Annotated[int | None, given("For knn: neighbors consulted; 5 if not given.")] = None,
-    metric: Annotated[str, given("cosine or euclidean.")] = "cosine",
+    metric: Annotated[str, given("Distance: cosine or euclidean.")] = "cosine",
     epsilon: Annotated[
         float | None, given("For dp-tknn: the budget's epsilon, 1 if not given.")
     ] = None,
@@ -41,20 +41,20 @@ def attack(
         given("For dp-tknn, as in thresher release: table (if not given), paper or cells."),
     ] = None,
     kernel: Annotated[str | None, given("For dp-tknn: as in thresher release.")] = None,
-    members: Annotated[int, given("Points to put into the data.")] = 200,
-    nonmembers: Annotated[int, given("Points to leave out of the data.")] = 200,
-    shadow: Annotated[int, given("Points that the attacker has.")] = 400,
+    members: Annotated[int, given("How many points to put into the data.")] = 200,
+    nonmembers: Annotated[int, given("How many points to leave out of the data.")] = 200,
+    shadow: Annotated[int, given("How many other points the attacker has.")] = 400,
     shadow_sets: Annotated[int, given("How many sets to draw from those points.")] = 32,
     held_out: Annotated[
         int | None, given("Without --validation: how many rows to hold out; 200 if not given.")
     ] = None,
     seed: Annotated[int, given("The seed for the split, the sets and the noise.")] = 0,
-    plot: Annotated[Path | None, given("Where ROC curves are drawn: .svg, .png or .pdf.")] = None,
+    plot: Annotated[Path | None, given("Where to draw the ROC curves: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Try to find out from values who is in the data: the leak that privacy closes.
 
-    Two attacks are run: "paper" submits a copy of each candidate, "strong" crafts points and knows
-    a list of candidates. An AUROC of 0.5 is guessing, 1 is certainty.
+    There are two attacks. "paper" submits a copy of each candidate. "strong" crafts points, and
+    knows a list of candidates. An AUROC of 0.5 is guessing, and 1 is certainty.
 
     Example: thresher attack points.csv --method tknn --radius 0.5 --plot roc.svg
 
@@ -113,7 +113,7 @@ def _target(
 def audit(
     mechanism: Annotated[
         str,
-        given("table, paper or cells, as in thresher release; or knn, nearest-neighbor values."),
+        given("table, paper or cells, as in thresher release; or knn: nearest-neighbor values."),
     ] = "table",
     epsilon: Annotated[float, given("The epsilon that is claimed.")] = 1.0,
     delta: Annotated[float, given("The delta that is claimed; 0 for cells.")] = 1e-5,
@@ -140,9 +140,9 @@ def audit(
 ) -> None:
     """Put a claimed epsilon to the test: run the mechanism many times, and try to find a canary.
 
-    A canary is a made-up point that is in half of the releases and is as easy to find as possible.
-    How well it can be found proves a lower bound on the epsilon that is spent. 20,000 runs take up
-    to half a minute. Exits with 4 if the claim is violated.
+    A canary is a made-up point that is as easy to find as possible. It is in half of the releases.
+    How well it can be found proves a lower bound on the true epsilon. 20,000 runs take up to half a
+    minute. The exit code is 4 if the claim is violated.
 
     Example: thresher audit --mechanism table --epsilon 1 --delta 1e-5
     """

@@ -24,13 +24,16 @@ from thresher.errors import InputError, printing
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Make one private price list with others: nobody sees another's points or counts.",
+    help="Make one private price list with others: nobody sees another's points or counts.\n\n"
+    "The parties that have points are called silos. A coordinator adds up what they send. First, "
+    "each party makes a key (key). Then the coordinator writes the task (task) and waits for the "
+    "silos (coordinate). Each silo looks at the task, and then takes part (join).",
 )
 
 
 @app.command("key")
-def key(path: Annotated[Path, argument("Where the new key goes.", show_default=False)]) -> None:
-    """Make a key, and print its public part: that goes into the task.
+def key(path: Annotated[Path, argument("Where to write the new key.", show_default=False)]) -> None:
+    """Make a key, and print its public part, which goes into the task.
 
     Example: thresher federate key silo.key
     """
@@ -47,7 +50,7 @@ def key(path: Annotated[Path, argument("Where the new key goes.", show_default=F
 def task(
     validation: Annotated[Path, given("The public validation set.")],
     silo: Annotated[list[str], given("A silo, as NAME=PUBLIC-KEY; give it once for each silo.")],
-    out: Annotated[Path, given("Where the task goes: .json.")],
+    out: Annotated[Path, given("Where to write the task: .json.")],
     epsilon: Annotated[
         float | None,
         given("The budget's epsilon; required unless --reveal-exact-counts is given."),
@@ -57,9 +60,9 @@ def task(
     ] = None,
     fewest: Annotated[
         int | None,
-        given("How many silos must stay to the end; the smallest safe number if not given."),
+        given("How many silos must stay until the end; the smallest safe number if not given."),
     ] = None,
-    colluding: Annotated[int, given("Silos that may collude with the coordinator.")] = 1,
+    colluding: Annotated[int, given("How many silos may collude with the coordinator.")] = 1,
     key: Annotated[
         Path, given("The coordinator's key; thresher federate key coordinator.key makes one.")
     ] = Path("coordinator.key"),
@@ -75,11 +78,12 @@ def task(
         given("What is protected: a point, an owner's points in one silo, or a silo."),
     ] = "point",
     points_per_owner: Annotated[
-        int | None, given("About how many points an owner, or a silo, has; public.")
+        int | None,
+        given("If owners or silos are protected: about how many points each has; public."),
     ] = None,
     points: Annotated[
         int | None,
-        given("About how many points all silos have together: prints the error to expect."),
+        given("About how many points all silos have together; prints the error to expect."),
     ] = None,
     name: Annotated[str, given("What the task is about, in words.")] = "",
     reveal_exact_counts: Annotated[
@@ -89,7 +93,7 @@ def task(
     delimiter: Delimiter = None,
     force: Force = False,
 ) -> None:
-    """Make a task: what is counted, by whom, and at what budget.
+    """Write a task, which says what is counted, by whom, and with what budget.
 
     Example: thresher federate task --validation val.csv --silo north=1f0c... --silo south=9a2e...
     --silo west=77b1... --epsilon 1 --delta 1e-6 --points 3000 --out task.json
@@ -143,16 +147,20 @@ def task(
 
 @app.command("coordinate")
 def coordinate(
-    task: Annotated[Path, given("The task.")],
+    task: Annotated[Path, given("The file that thresher federate task wrote.")],
     key: Annotated[Path, given("The coordinator's key, with which the task was made.")] = Path(
         "coordinator.key"
     ),
-    out: Annotated[Path, given("Where the price list goes.")] = Path("prices.json"),
-    host: Annotated[str, given("Where to listen; 0.0.0.0 for all networks.")] = "127.0.0.1",
+    out: Annotated[Path, given("Where to write the price list.")] = Path("prices.json"),
+    host: Annotated[
+        str, given("The address to listen on; 0.0.0.0 for all networks.")
+    ] = "127.0.0.1",
     port: Annotated[int, given("The port to listen on; 0 takes a free one.")] = 0,
     wait: Annotated[float, given("Seconds that silos have for each step.")] = 120.0,
-    arrive: Annotated[float, given("Seconds that silos have to arrive.")] = 3600.0,
-    report: Annotated[Path | None, given("Where the public page goes: .html.")] = None,
+    arrive: Annotated[float, given("Seconds that silos have to join.")] = 3600.0,
+    report: Annotated[
+        Path | None, given("Where to write a page about the release that may be published: .html.")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Wait for the silos of a task, add up what they send, and write the price list.
@@ -182,15 +190,19 @@ def coordinate(
 def join(
     url: Annotated[str, argument("Where the coordinator listens, such as http://host:8742.")],
     points: Annotated[Path, given("Your points, which stay here.")],
-    key: Annotated[Path, given("Your key.")],
+    key: Annotated[Path, given("Your key, from thresher federate key.")],
     digest: Annotated[
-        str | None, given("The task's digest, as you compared it with the other silos.")
+        str | None, given("The task's digest, after you compared it with the other silos.")
     ] = None,
-    ledger: Annotated[Path | None, given("Your ledger: charged before anything leaves.")] = None,
+    ledger: Annotated[
+        Path | None, given("Your ledger, which is charged before anything is sent.")
+    ] = None,
     label: Annotated[str, given("The column of labels.")] = "y",
     owner: Annotated[str | None, given("The column of owners, if the task protects them.")] = None,
-    out: Annotated[Path | None, given("Where the values of your points go: .csv, private.")] = None,
-    out_prices: Annotated[Path | None, given("Where the price list goes.")] = None,
+    out: Annotated[
+        Path | None, given("Where to write the values of your points: .csv, private.")
+    ] = None,
+    out_prices: Annotated[Path | None, given("Where to write the price list.")] = None,
     reveal_exact_counts: Annotated[
         bool, given("Take part in a task without noise.", "--reveal-exact-counts")
     ] = False,
@@ -198,10 +210,11 @@ def join(
     delimiter: Delimiter = None,
     force: Force = False,
 ) -> None:
-    """Count your own points, send them masked and with noise, and value them at home.
+    """Count your own points, send the counts masked and with noise, and value the points at home.
 
-    Without --digest the task is shown, and nothing is sent. Compare its digest with the other
-    silos over another channel, such as the telephone: a coordinator could invent the others.
+    First run it without --digest: it shows the task and sends nothing. Compare the task's digest
+    with the other silos by telephone, because a coordinator could invent the other silos. Then run
+    it again with --digest.
 
     Example: thresher federate join http://host:8742 --points mine.csv --key silo.key
     --digest 834cf4bf... --ledger ledger.db --out values.csv
@@ -252,10 +265,10 @@ def join(
 @app.command("demo")
 def demo(
     silos: Annotated[int, given("How many silos take part, each a process.")] = 5,
-    out: Annotated[Path, given("Where the price list goes.")] = Path("prices.json"),
+    out: Annotated[Path, given("Where to write the price list.")] = Path("prices.json"),
     force: Force = False,
 ) -> None:
-    """Play a round on this machine: every silo is a process with its own part of the digits.
+    """Play a round on this machine: each silo is a process with a part of the handwritten digits.
 
     Example: thresher federate demo --silos 5 --out prices.json
     """

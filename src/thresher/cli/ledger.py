@@ -12,7 +12,7 @@ from thresher.cli.words import price, say, show_json
 from thresher.errors import printing
 
 app = typer.Typer(
-    no_args_is_help=True, help="Keep track of a privacy budget: create, show, verify a ledger."
+    no_args_is_help=True, help="Keep track of a privacy budget: create, show or verify a ledger."
 )
 
 LedgerPath = Annotated[Path, argument("The ledger's file.", show_default=False)]
@@ -21,21 +21,24 @@ LedgerPath = Annotated[Path, argument("The ledger's file.", show_default=False)]
 @app.command("create")
 def create(
     path: LedgerPath,
-    epsilon: Annotated[float, given("The cap's epsilon.")],
-    delta: Annotated[float, given("The cap's delta; 0 for pure releases only.")],
+    epsilon: Annotated[float, given("The cap's epsilon, for all releases together.")],
+    delta: Annotated[float, given("The cap's delta; with 0, only releases by cells fit.")],
     adjacency: Adjacency = "add-remove",
     unit: Annotated[str, given("What is protected: point or owner.")] = "point",
     data_set: Annotated[str, given("What the ledger protects, in words.")] = "",
     filter_: Annotated[
         str | None,
         given(
-            "How costs add up. gaussian (the default if delta is above 0) fits more releases, by "
-            "table or cells only; basic takes all mechanisms, and adds up epsilons and deltas.",
+            "How costs add up. gaussian, the default if delta is above 0, fits more releases, but "
+            "only by table or cells. basic accepts all mechanisms, and adds up epsilon and delta.",
             "--filter",
         ),
     ] = None,
 ) -> None:
-    """Create a ledger, whose terms are fixed forever; keep it and its witness on a local disk.
+    """Create a ledger, with terms that are fixed forever.
+
+    Thresher also writes the ledger's witness, a file that shows if somebody replaces the ledger by
+    an older copy. Keep both on a local disk.
 
     Example: thresher ledger create ledger.db --epsilon 1 --delta 1e-6 --data-set "clinic 2026"
     """
@@ -102,7 +105,7 @@ def verify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check that no entry was changed, dropped or put in, and that the cap was kept.
+    """Check that no entry was changed, removed or added by hand, and that the cap was kept.
 
     Example: thresher ledger verify ledger.db
     """

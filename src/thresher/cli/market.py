@@ -14,19 +14,24 @@ from thresher.cli.options import Force, argument, given, number
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError
 
-HELP = """A market that pays for data without revealing it: members, tasks, rows, pay.
+HELP = """Take part in a market that pays for data without revealing it.
 
-The address and the token come from --url and --token, or from the environment:
+**thresher serve** starts a market, and **thresher market demo** plays a whole one. The word in
+parentheses after a command says whom it is for.
+
+Say where the market is and who you are with --url and --token, or once for all commands:
 **export THRESHER_URL=http://127.0.0.1:8000 THRESHER_TOKEN=thresher-...**
 """
 app = typer.Typer(no_args_is_help=True, help=HELP, rich_markup_mode="markdown")
 
-Address = Annotated[str, given("Where the market is.", envvar="THRESHER_URL")]
+Address = Annotated[str, given("The address of the market.", envvar="THRESHER_URL")]
 Token = Annotated[str, given("Your token.", envvar="THRESHER_TOKEN")]
-TaskId = Annotated[str, argument("The task.", show_default=False)]
-UploadId = Annotated[str, argument("The upload.")]
-Rows = Annotated[Path, argument("Rows: .csv, .parquet or .json.", show_default=False)]
-Export = Annotated[Path, argument("What `thresher market export` wrote.", show_default=False)]
+TaskId = Annotated[str, argument("The id of the task.", show_default=False)]
+UploadId = Annotated[str, argument("The id of the upload.")]
+Rows = Annotated[Path, argument("Your rows: .csv, .parquet or .json.", show_default=False)]
+Export = Annotated[
+    Path, argument("The file that `thresher market export` wrote.", show_default=False)
+]
 URL = "http://127.0.0.1:8000"
 
 
@@ -65,7 +70,7 @@ def add(
     ],
     name: Annotated[str, argument("The member's name, which others see.")],
 ) -> Any:
-    """Add a member; its token is printed only once (operator).
+    """Add a member, and print the member's token, which is shown only once (operator).
 
     Example: thresher market add buyer "Clinic West"
     """
@@ -99,7 +104,7 @@ def token(
     client: Any,
     member: Annotated[str | None, argument("The member's id; you if not given.")] = None,
 ) -> Any:
-    """Print one more token for yourself, or a new one for a member who lost theirs (operator).
+    """Print another token for yourself or, as operator, a new one for a member who lost theirs.
 
     A new token for another member ends all of that member's old tokens.
 
@@ -118,7 +123,7 @@ def revoke(
         ),
     ],
 ) -> None:
-    """End a token: one of yours, or anybody's (operator).
+    """Revoke a token: one of yours or, as operator, anybody's.
 
     Example: thresher market revoke 0123456789abcdef
     """
@@ -138,50 +143,58 @@ def tasks(client: Any) -> Any:
 def draft(
     client: Any,
     validation: Annotated[Path, argument("The public validation set.", show_default=False)],
-    title: Annotated[str, given("What the task is called.")],
+    title: Annotated[str, given("The title of the task.")],
     label: Annotated[str, given("The column of labels.")],
     pot_cents: Annotated[str, given("What you pay in all, in cents.", metavar="INTEGER")],
-    epsilon: Annotated[float, given("How much privacy the task may cost an owner.")],
-    delta: Annotated[float, given("The same: delta.")],
+    epsilon: Annotated[
+        float, given("The budget's epsilon: what the task may reveal about an owner.")
+    ],
+    delta: Annotated[float, given("The budget's delta.")],
     rows_per_owner: Annotated[int, given("About how many rows each owner submits.")],
     owners: Annotated[int, given("About how many owners there will be.")],
-    closes: Annotated[str, given("When it closes, such as 2027-02-01T12:00Z.")],
-    opens: Annotated[str | None, given("When it opens; when it is published if not given.")] = None,
+    closes: Annotated[str, given("When the task closes, such as 2027-02-01T12:00Z.")],
+    opens: Annotated[
+        str | None, given("When the task opens; if not given, when you publish it.")
+    ] = None,
     radius: Annotated[
         float | None,
         given(
-            "Distance up to which a row counts; if not given, it is suggested from the validation "
-            "set."
+            "Distance up to which a row counts; if not given, Thresher suggests one from the "
+            "validation set."
         ),
     ] = None,
     metric: Annotated[Literal["cosine", "euclidean"], given("Distance.")] = "euclidean",
     kernel: Annotated[
         Literal["box", "gaussian", "triangular", "epanechnikov"],
-        given("How much near rows count; box: all alike."),
+        given("How much near rows count; box counts them all alike."),
     ] = "box",
     rings: Annotated[int, given("Into how many rings a kernel is divided.")] = 4,
     categorical: Annotated[
-        str | None, given("Columns of categories, with commas between them.")
+        str | None, given("Columns that are categories, separated by commas.")
     ] = (None),
     fill: Annotated[
         str | None, given("How to fill missing numbers: median, zero or a number.")
     ] = None,
-    pay: Annotated[Literal["estimate", "lower"], given("Pay the estimate or its lower end.")] = (
-        "estimate"
-    ),
+    pay: Annotated[
+        Literal["estimate", "lower"],
+        given("Pay the estimate, or the lower end of its interval now and the rest later."),
+    ] = "estimate",
     basis: Annotated[
-        Literal["gains", "total"], given("What the pot is divided by, as in private_payout.")
+        Literal["gains", "total"],
+        given("What the pot is divided by: gains stay below the pot, total may exceed it."),
     ] = "gains",
     classes: Annotated[
-        str | None, given("All labels, with commas; those of the validation set if not given.")
+        str | None,
+        given("All labels, separated by commas; those of the validation set if not given."),
     ] = None,
     standardize: Annotated[
         bool, given("Scale columns by the validation set.", "--standardize/--no-standardize")
     ] = True,
     trees: Annotated[
-        int | None, given("Count rows in the same leaf of this many trees, not within a radius.")
+        int | None,
+        given("Count rows in the leaves of this many public trees, not within a radius."),
     ] = None,
-    leaves: Annotated[int, given("The most leaves of a tree.")] = 16,
+    leaves: Annotated[int, given("The most leaves that such a tree has.")] = 16,
     most_rows: Annotated[int, given("The most rows that one owner may submit.")] = 100_000,
 ) -> Any:
     """Draft a task, and see how good its results are expected to be (buyer).
@@ -203,14 +216,17 @@ def draft(
     return {"task": task["id"], "plan": client.plan(task["id"])}
 
 
-of_task("plan", "Print the error and the reserve to expect from a draft (buyer).")
+of_task(
+    "plan",
+    "Print how far off a draft's values will be, and how much of the pot is left over (buyer).",
+)
 
 
 @verb
 def validation(
     client: Any,
     task: TaskId,
-    out: Annotated[Path, given("Where the validation set is written.")],
+    out: Annotated[Path, given("Where to write the validation set.")],
     force: Force = False,
 ) -> None:
     """Write the public validation set of a task to a file, as its buyer submitted it.
@@ -220,7 +236,7 @@ def validation(
     _write(out, client.validation(task), force=force)
 
 
-of_task("publish", "Open a draft to owners; after this it cannot change (buyer).")
+of_task("publish", "Publish a draft, so that owners can join; after that it cannot change (buyer).")
 
 
 @verb
@@ -238,7 +254,7 @@ def join(
     code: Annotated[str, argument("The code of the invitation.")],
     name: Annotated[str, given("Your name, if you have no token yet.")] = "",
 ) -> Any:
-    """Join a task; a new owner's token is printed only once.
+    """Join a task by an invitation, and print the token of a new owner, which is shown only once.
 
     Example: thresher market join thresher-... --name "Hospital North"
     """
@@ -250,14 +266,14 @@ def upload(
     client: Any,
     task: TaskId,
     rows: Rows,
-    receipt: Annotated[Path, given("Where the receipt and its salt are written: keep it.")],
-    replaces: Annotated[str | None, given("An upload that these rows replace.")] = None,
+    receipt: Annotated[Path, given("Where to write the receipt and its salt: keep this file.")],
+    replaces: Annotated[str | None, given("The id of an upload that these rows replace.")] = None,
     force: Force = False,
 ) -> Any:
     """Submit rows, and keep the signed receipt (owner).
 
-    The receipt's file has the salt of the commitment. Anyone who has it and guesses your rows can
-    check the guess: keep it to yourself.
+    The receipt proves what you submitted. Its file also holds a secret, the salt of the commitment.
+    Anyone who has the salt and guesses your rows can check the guess, so keep the file to yourself.
 
     Example: thresher market upload 0123456789abcdef mine.csv --receipt receipt.json
     """
@@ -281,7 +297,7 @@ def download(
     client: Any,
     task: TaskId,
     upload: UploadId,
-    out: Annotated[Path, given("Where the rows are written.")],
+    out: Annotated[Path, given("Where to write the rows.")],
     force: Force = False,
 ) -> None:
     """Write rows to a file, as you submitted them (owner).
@@ -300,7 +316,7 @@ def withdraw(client: Any, task: TaskId, upload: UploadId) -> None:
     client.withdraw(task, upload)
 
 
-of_task("close", "Close a task before its time (buyer).")
+of_task("close", "Close a task early (buyer).")
 of_task("statement", "Print what you are paid (owner).")
 of_task("payments", "Print what everybody is to be paid, and what stays in the reserve (operator).")
 
@@ -369,7 +385,7 @@ def verify_pay(
         list[Path],
         argument("The files of all your rows that counted, in the order of their upload."),
     ],
-    task: Annotated[str, given("The task.")],
+    task: Annotated[str, given("The id of the task.")],
     owner: Annotated[str, given("Your id.")],
 ) -> None:
     """Compute your own pay from the public export and your own rows, offline (owner).
@@ -393,7 +409,7 @@ def backup(
 ) -> None:
     """Copy a market's folder while it runs (operator).
 
-    It does not include a database that has its own URL: use pg_dump for that, before this.
+    A database that has its own URL is not included: copy it first, with pg_dump.
 
     Example: thresher market backup copy --data market
     """

@@ -16,12 +16,14 @@ def plan(
     validation: options.PublicValidation,
     points: Annotated[int, given("About how many points there will be: public, or a guess.")],
     epsilon: Annotated[str, given("Budgets to compare, such as 0.5 or 0.1,0.5,1.")] = "0.1,0.5,1,4",
-    delta: Annotated[float, given("The delta of each budget; cells need none.")] = 1e-6,
+    delta: Annotated[
+        float, given("The delta of each budget; the mechanism cells needs none.")
+    ] = 1e-6,
     label: options.Label = "y",
     radius: options.Radius = "0.5",
     metric: options.Metric = "cosine",
     kernel: Annotated[
-        str, given("As in thresher release; other kernels than box need --mechanisms table.")
+        str, given("As in thresher release; kernels other than box need --mechanisms table.")
     ] = "box",
     rings: options.Rings = None,
     trees: options.Trees = None,
@@ -29,12 +31,13 @@ def plan(
     mechanisms: Annotated[
         str | None,
         given(
-            "Which to compare, as in thresher release: table, cells, paper; table and cells if not "
-            "given."
+            "Which mechanisms of thresher release to compare, separated by commas: table, cells, "
+            "paper; table and cells if not given."
         ),
     ] = None,
     counted: Annotated[
-        bool, given("Plan tables with a noisy count of the points, as in release.", "--counted")
+        bool,
+        given("Plan tables with a noisy count of the points, as in thresher release.", "--counted"),
     ] = False,
     adjacency: options.Adjacency = "add-remove",
     points_per_owner: Annotated[
@@ -44,16 +47,16 @@ def plan(
     standardize: options.Standardize = None,
     fill: options.PublicFill = None,
     categorical: options.Categorical = None,
-    plot: Annotated[Path | None, given("Where curves are drawn: .svg, .png or .pdf.")] = None,
+    plot: Annotated[Path | None, given("Where to draw the curves: .svg, .png or .pdf.")] = None,
     delimiter: options.Delimiter = None,
 ) -> None:
     """Say what a private release would cost and how good it would be, before anything is spent.
 
-    Made-up points, drawn from the public validation set, are released by each mechanism with each
-    budget. No private file is read. The table has the expected error of values, how well their
-    order agrees with the exact one (1 is perfect; a score that costs nothing is shown next to it),
-    and the price: epsilon if a point is added or removed, epsilon if one is replaced, and mu^2, the
-    cost that a ledger with the gaussian filter adds up.
+    Thresher draws points from the public validation set, and tries each mechanism with each budget
+    on them. It reads no private file. The table shows the expected error of values, and how well
+    their order agrees with the exact one. (1 is perfect. Next to it is a score that costs nothing.)
+    It also shows the price: epsilon if a point is added or removed, epsilon if one is replaced, and
+    mu^2, the cost that a ledger with the gaussian filter adds up.
 
     Example: thresher plan --validation val.csv --points 20000 --epsilon 0.1,0.5,1 --plot plan.svg
 

@@ -30,7 +30,7 @@ def release(
     epsilon: Annotated[float, given("The budget's epsilon.")],
     delta: Annotated[float, given("The budget's delta.")],
     ledger: Annotated[Path, given("The ledger that is charged.")],
-    out_prices: Annotated[Path, given("Where the public price list is written.")],
+    out_prices: Annotated[Path, given("Where to write the public price list.")],
     label: options.Label = "y",
     radius: options.Radius = "0.5",
     metric: options.Metric = "cosine",
@@ -62,9 +62,11 @@ def release(
             "cells (allows delta 0); paper: the paper's sampled counts, for comparison."
         ),
     ] = "table",
-    owner: Annotated[str | None, given("The column of owners.")] = None,
+    owner: Annotated[
+        str | None, given("The column of owners, who are then protected instead of points.")
+    ] = None,
     points_per_owner: Annotated[
-        int | None, given("About how many points an owner has, a public number; with --owner.")
+        int | None, given("With --owner: about how many points an owner has, a public number.")
     ] = None,
     about_points: Annotated[
         int | None,
@@ -89,7 +91,9 @@ def release(
     standardize: options.Standardize = None,
     fill: options.PublicFill = None,
     categorical: options.Categorical = None,
-    version: Annotated[str, given("A public name for the state of the points.")] = "",
+    version: Annotated[
+        str, given("A public name for the state of the points: change it if they have changed.")
+    ] = "",
     report: Annotated[
         Path | None, given("Where to write a page about the release that may be published: .html.")
     ] = None,
@@ -134,20 +138,18 @@ def release(
     """Release a private price list, charged to a ledger.
 
     You may publish the list. With it, owners value their own rows (thresher appraise), and nobody
-    learns more about a point than epsilon and delta allow.
-
-    Rows that cannot be used (a label that no validation point has, a cell that is not a number, a
-    line that does not fit the header) count for nothing, without a message, because an error would
-    reveal something about them. --unusable FILE lists them for you. That list is as private as the
-    points: only you may read the file, and it must not be published. Each line of text is a row: a
-    cell in quotes cannot contain a line break.
-
-    With --standardize validation, --fill and --categorical a raw table becomes numbers by rules
-    that are fitted on the public validation set. The price list carries them, and thresher appraise
-    follows them, so nobody has to scale or encode by hand.
+    learns more about a point than epsilon and delta allow. Create the ledger first (thresher ledger
+    create), and see what to expect from a budget (thresher plan).
 
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6
     --ledger ledger.db --out-prices prices.json --report release.html
+
+    With --owner, all points of an owner are protected together. With --statements, owners are paid
+    by the release.
+
+    Example: thresher release points.csv --validation val.csv --epsilon 8 --delta 1e-6
+    --owner clinic --points-per-owner 40 --ledger ledger.db --out-prices prices.json
+    --pot-cents 1000000 --statements pay
 
     With --trees, rows are near if they fall into the same leaf of a tree, and --radius plays no
     part. The trees are grown on the public validation set, with seed 0, and the price list carries
@@ -156,9 +158,15 @@ def release(
     Example: thresher release points.csv --validation val.csv --epsilon 1 --delta 1e-6 --trees 4
     --ledger ledger.db --out-prices prices.json
 
-    Example: thresher release points.csv --validation val.csv --epsilon 8 --delta 1e-6
-    --owner clinic --points-per-owner 40 --ledger ledger.db --out-prices prices.json
-    --pot-cents 1000000 --statements pay
+    With --standardize validation, --fill and --categorical, a raw table becomes numbers by rules
+    that are fitted on the public validation set. The price list carries the rules, and thresher
+    appraise follows them, so nobody has to scale or encode by hand.
+
+    A row that cannot be used counts for nothing, without a message, because an error would reveal
+    something about it. For example, no validation point has its label, one of its cells is not a
+    number, or its line does not fit the header. --unusable FILE lists these rows for you. The list
+    is as private as the points: only you can read the file, and you should not publish it. Each
+    line of text is a row, so a cell in quotes cannot contain a line break.
     """
     if owner is not None and points_per_owner is None:
         say(

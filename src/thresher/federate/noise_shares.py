@@ -2,7 +2,8 @@
 
 Of k survivors, t may collude, and they know their own shares. So each silo adds a discrete Gaussian
 of variance sigma^2 / (k - t). Then the shares of the other k - t silos already hide what sigma
-hides (T12 of docs/privacy.md). If all n silos survive, the sum has n / (k - t) times that variance.
+hides (T12 of docs/privacy-proofs.md). If all n silos survive, the sum has n / (k - t) times that
+variance.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Pay that is scaled to add up to a pot reveals the exact total to anyone who know
     rate  = pot / total,   total = sum over the table of (estimated count x price)
 
 follows from the release alone, and an owner is paid by the rate, the prices and its own points. All
-pay together does not add up to the pot: a reserve takes the difference. T11 of docs/privacy.md says
-what nobody learns, and why.
+pay together does not add up to the pot: a reserve takes the difference. T11 of
+docs/privacy-proofs.md says what nobody learns, and why.
 """
 
 from __future__ import annotations
@@ -199,7 +199,8 @@ def private_payout(
     Notes
     -----
     The rate follows from the release alone, and an owner's line from the release and that owner's
-    own points. So everything that others see is as private as the release: T11 of docs/privacy.md.
+    own points. So everything that others see is as private as the release: T11 of
+    docs/privacy-proofs.md.
     The privacy bound clips large contributions, and the clipped part is not paid. So an owner of
     many points gains by splitting them among several names: verify identities. Nothing is scaled
     afterwards.

@@ -6,8 +6,8 @@ Gaussian
     mu-Gaussian DP: (epsilon, delta)-DP exactly for delta >= Phi(mu/2 - epsilon/mu) - e^epsilon
     Phi(-mu/2 - epsilon/mu) (Balle and Wang 2018). Our noise is the *discrete* Gaussian on the
     integers. It is a Gaussian of variance sigma^2 - r^2 after a randomized rounding that commutes
-    with whole shifts, up to a factor 1 +- n 10^-33 in every probability (n coordinates, r = 2;
-    proof in docs/privacy.md): whatever vector of integers one owner moves, of euclidean length at
+    with whole shifts, up to a factor 1 +- n 10^-33 in every probability (n coordinates, r = 2; T3
+    of docs/privacy-proofs.md): whatever vector of integers one owner moves, of euclidean length at
     most D, the release is mu-GDP with mu = D / sqrt(sigma^2 - r^2).
 Poisson-sampled Gaussian
     Numerically, by dp-accounting's privacy loss distributions, which are pessimistic.

@@ -185,8 +185,9 @@ def _reasons(terms: Terms, about: Mapping[str, Any]) -> list[str]:
         f"that is at delta={delta:g}, but the ledger counts at {terms.delta:g}": gaussian
         and not pure
         and delta != terms.delta,
-        "one point can move a release of owners more than one owner can, so a ledger of points is "
-        f"charged more (T9 of docs/privacy.md): use one with {option('unit', 'owner')}": not pure
+        "one point can move a release of owners more than one owner can, so a ledger of points "
+        "is charged more (T9 of docs/privacy-proofs.md): use one with "
+        f"{option('unit', 'owner')}": not pure
         and (terms.unit, about.get("unit")) == ("point", "owner"),
         f"that is for {theirs}, and the ledger counts for {ours}": ours != theirs,
     }

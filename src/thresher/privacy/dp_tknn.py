@@ -130,8 +130,8 @@ def dp_tknn_shapley(
     Notes
     -----
     The released table is (epsilon, delta)-DP under the stated adjacency, as a public object. So the
-    guarantee covers whatever any coalition of owners learns beyond its own points. docs/privacy.md
-    has the theorems. The number of points is not released.
+    guarantee covers whatever any coalition of owners learns beyond its own points.
+    docs/privacy-proofs.md has the theorems. The number of points is not released.
 
     Examples
     --------

@@ -5,7 +5,7 @@ validation point v get noise of sigma / s_v with s_v = (p_v + 1/R)^(-e), where p
 the R public rows that are near v. The exponent e is 1/4 unless another is asked for. With 1/2,
 values are better if noise is small, and worse if it is large (docs/privacy.md). A unit's vector is
 clipped by its weighted length, with s_v in front of each entry, so the guarantee stays the same
-(T15). The table stays whole.
+(T15 of docs/privacy-proofs.md). The table stays whole.
 """
 
 from __future__ import annotations

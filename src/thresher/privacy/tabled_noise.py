@@ -4,8 +4,8 @@ OpenDP's sampler takes 15 microseconds for a number, which is too slow when each
 to 10^5 entries. Here a number is looked up: the cumulative probabilities of a discrete Gaussian are
 computed in whole numbers of 2^-128, and a uniform number of 128 bits from the operating system
 falls between two of them. The result is within a distance of 2^-105 of the exact distribution (T12
-of docs/privacy.md). A distribution that is too wide for a table is that of a sum a + m b of two
-narrower ones.
+of docs/privacy-proofs.md). A distribution that is too wide for a table is that of a sum a + m b of
+two narrower ones.
 """
 
 from __future__ import annotations

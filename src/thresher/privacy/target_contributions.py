@@ -7,7 +7,7 @@ G at the upper one. A point adds L(u) = (u (u - 1) / 2, 1 - u^2, u (u + 1) / 2),
 
 and the sums of these three show how many points are near, and the sums of their u and u^2. In units
 of 1 / (2 G^2) all three are whole numbers, so that nothing is rounded afterwards. No two sums of
-such vectors have a smaller cosine than -`OPPOSED` (T13 of docs/privacy.md).
+such vectors have a smaller cosine than -`OPPOSED` (T13 of docs/privacy-proofs.md).
 """
 
 from __future__ import annotations
