@@ -21,7 +21,7 @@ from thresher.passes.walk import count
 
 
 class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict by the shares of labels within `radius`.
+    """A scikit-learn classifier that predicts by the labels of the points within `radius`.
 
     If no point is near, all classes are equally likely. The soft accuracy of
     this classifier is the utility of `tknn_shapley`.

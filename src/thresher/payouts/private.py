@@ -196,6 +196,11 @@ def private_payout(
     PrivatePayout
         `.line(owner)` is for that owner, `.public()` for everybody, the rest for the operator.
 
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or the release is too uncertain to pay by.
+
     Notes
     -----
     The rate follows from the release alone, and an owner's line from the release and that owner's

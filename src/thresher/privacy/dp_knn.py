@@ -160,6 +160,11 @@ def dp_knn_shapley(
     KNNRelease
         Values (sums over the validation set, utility of Jia et al. 2019), record and error.
 
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
     Examples
     --------
     >>> import thresher as th

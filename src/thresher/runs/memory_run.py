@@ -160,7 +160,7 @@ class MemoryRun:
 def value_files(
     settings: Settings, *, progress: bool = False, check: Callable[[Columns], object] | None = None
 ) -> MemoryRun:
-    r"""Value the points of a file.
+    r"""Value the points of a file, as `thresher value` does.
 
     Parameters
     ----------
@@ -170,6 +170,12 @@ def value_files(
         Show progress bars on standard error.
     check
         Called with the points as soon as they are read, to raise if they cannot be used.
+
+    Returns
+    -------
+    MemoryRun
+        `.valuation` has the values, `.findings` the suggestions if the method makes some, and
+        `.points` the rows that were valued.
 
     Examples
     --------

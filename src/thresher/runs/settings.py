@@ -50,7 +50,7 @@ CHOICES = {  # of options that take one of a few words
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user wants, named as the options of the command.
+    """The settings of `thresher value`, named like its options.
 
     Parameters
     ----------
