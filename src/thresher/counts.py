@@ -40,7 +40,7 @@ FORMATS = {
     "ring-targets": "thresher.ring-target-counts/1",
     "forest-targets": "thresher.forest-target-counts/1",
 }
-DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose numbers tell nothing
+DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose digests say nothing
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
 
 
@@ -318,7 +318,7 @@ class NeighborCounts:
             name = min(different, key=lambda each: each in DIGESTS)
             both = f"{name} ({mine.get(name)!r} and {theirs.get(name)!r})"
             shown = DIGESTS.get(name, both)
-            raise InputError(f"other cannot be merged: its public side is different, by {shown}")
+            raise InputError(f"other cannot be merged: it differs in {shown}")
         self._counts += other._counts
         self._settled().update(other._settled())
         self._points += len(other)

@@ -155,7 +155,7 @@ class ThresherError(_OneLine):
     ...     th.tknn_shapley([[0.0]], ["cat"], [[1.0, 2.0]], ["cat"])
     ... except th.ThresherError as error:
     ...     print(error)
-    X has 1 features but X_val has 2
+    X has 1 feature but X_val has 2: both must have the same columns
     """
 
 
@@ -169,7 +169,7 @@ class InputError(ThresherError, ValueError):
     ...     th.tknn_shapley([[0.0]], ["cat"], [[1.0, 2.0]], ["cat"])
     ... except th.InputError as error:
     ...     print(error)
-    X has 1 features but X_val has 2
+    X has 1 feature but X_val has 2: both must have the same columns
     """
 
 

@@ -231,8 +231,8 @@ class Settings:
             check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
             if self.utility == "jia2019":
                 raise InputError(
-                    f"{option('empty')} cannot be used with {option('utility', 'jia2019')}, where "
-                    "no points have the utility 0: leave one of the two out"
+                    f"{option('empty')} cannot be used with {option('utility', 'jia2019')}, whose "
+                    "utility without points is always 0: leave one of the two out"
                 )
 
     def _check_engine(self) -> None:
@@ -323,7 +323,8 @@ class Settings:
         for name, methods in wanted.items():
             fits = {*methods, AUTO} if {"forest", "tknn"} & {*methods} else methods
             if name in self.asked and self.method not in fits:
-                listed = " or ".join(methods)
+                *first, last = methods
+                listed = f"{', '.join(first)} or {last}" if first else last
                 raise InputError(
                     f"{option(name)} needs {option('method')} {listed}, but the method is "
                     f"{self.method}"
