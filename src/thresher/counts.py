@@ -15,7 +15,7 @@ from thresher.errors import InputError
 from thresher.files import reading
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.arrays import load_about, load_arrays, save_arrays
-from thresher.inputs.checked_inputs import Validation, check_validation, kept, tell_of_twins
+from thresher.inputs.checked_inputs import Validation, check_validation, own_copy, tell_of_twins
 from thresher.inputs.checks import rows_text
 from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
@@ -116,7 +116,7 @@ class NeighborCounts:
             self._start(forest_side(forest, X_val, y_val, classes))
             return
         validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-        self._start(BallSide(kept(validation), radius, shape))
+        self._start(BallSide(own_copy(validation), radius, shape))
 
     def _start(self, side: PublicSide) -> None:
         self._side = side

@@ -88,7 +88,7 @@ class Settings:
         "local", or "dask": a cluster.
     guess
         Those of label, id and owner that may be guessed from the table; see
-        `thresher.runs.guessed`. It is in no record: what was guessed is.
+        `thresher.runs.roles`. It is in no record: what was guessed is.
     named
         Options that somebody typed. They must fit the method even if they are the default.
 
@@ -362,7 +362,7 @@ class Settings:
 
     def given(self) -> dict[str, Any]:
         """The settings that are not the default."""
-        pairs = ((each, getattr(self, each.name)) for each in KEPT)
+        pairs = ((each, getattr(self, each.name)) for each in RECORDED)
         return {each.name: entry for each, entry in pairs if entry != each.default}
 
     @property
@@ -373,7 +373,7 @@ class Settings:
     def record(self) -> dict[str, Any]:
         """What makes the same run again: versions, the command and the settings."""
         versions = {"thresher": __version__, "numpy": np.__version__}
-        kept = {each.name: getattr(self, each.name) for each in KEPT}
+        kept = {each.name: getattr(self, each.name) for each in RECORDED}
         return {**versions, "command": self.command(), "settings": kept}
 
     def command(self) -> str:
@@ -385,7 +385,7 @@ class Settings:
         return shlex.join(words)
 
 
-KEPT = tuple(each for each in fields(Settings) if each.metadata.get("kept", True))
+RECORDED = tuple(each for each in fields(Settings) if each.metadata.get("kept", True))
 
 
 def _written(entry: Any) -> list[str]:
