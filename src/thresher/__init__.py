@@ -80,7 +80,7 @@ _HOMES = {
     ".classifier": "TKNNClassifier",
     ".corrupt": "add_feature_noise flip_labels",
     ".counts": "NeighborCounts",
-    ".findings.explained": "explain",
+    ".findings.explanation": "explain",
     ".findings.label_findings": "Findings",
     ".findings.leaf_findings": "forest_findings",
     ".findings.target_findings": "TargetFindings",
