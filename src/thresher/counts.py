@@ -128,7 +128,7 @@ class NeighborCounts:
 
     @property
     def side(self) -> PublicSide:
-        """The public side: the validation set or forest, and what near means."""
+        """The validation set or the forest, and what near means, which are public."""
         return self._side
 
     @property

@@ -163,7 +163,7 @@ class LiveCounts:
 
     @property
     def journaled(self) -> int:
-        """How many updates were made since the last commit: a crash would lose them."""
+        """How many updates a crash would lose, because they were made after the last commit."""
         return self._journaled
 
     @property
