@@ -36,7 +36,7 @@ bench: $(READY)  ## measure speed against the limits of the machine
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/privacy.py
-	$(BIN)/python benchmarks/told_errors.py
+	$(BIN)/python benchmarks/stated_errors.py
 	$(BIN)/python benchmarks/leaf_tables.py
 	$(BIN)/python benchmarks/privacy_regression.py
 	$(BIN)/python benchmarks/retrain.py

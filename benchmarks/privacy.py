@@ -105,7 +105,7 @@ def measure(stored, seed, only=None):
             found = scores(release.values, truth.get(mechanism, exact), flipped)
             if mechanism in ("table", "cells", RINGS):
                 error, real = release.error, truth.get(mechanism, exact)
-                found["told error"] = error.relative
+                found["stated error"] = error.relative
                 held = float(((error.low <= real) & (real <= error.high)).mean())
                 found["held"] = None if error.relative is None else held
             rows.append((mechanism, epsilon, found))
@@ -142,7 +142,7 @@ def average(rows, mechanism, epsilon, column):
         row[column]
         for row in rows
         if (row["mechanism"], row["epsilon"]) == (mechanism, epsilon)
-        and row.get(column) is not None  # a table that is noise tells no error
+        and row.get(column) is not None  # a table that is noise states no error
     ]
     return float(np.mean(found)) if found else float("nan")
 
@@ -166,7 +166,7 @@ def render(result):
         ("Spearman with the exact values", "spearman", 3),
         ("Relative error", "relative error", 3),
         ("AUROC of finding flipped labels", "AUROC", 3),
-        ("Relative error that the release states", "told error", 3),
+        ("Relative error that the release states", "stated error", 3),
         ("Share of exact values inside their intervals", "held", 2),
     ):
         lines += [f"## {title}", "", "| | epsilon 0.1 | 0.5 | 1 |", "|---|---|---|---|"]

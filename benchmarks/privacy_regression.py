@@ -67,8 +67,8 @@ def measure(name, X, y, seed):
     rows = [{"set": name, "seed": seed, "epsilon": 0.0, **scores(free, exact)}]
     for epsilon in EPSILONS:
         release = th.dp_tknn_shapley(*data, epsilon=epsilon, delta=DELTA, seed=seed, **about)
-        told = {"told": release.relative_error, "bound": release.record["bound"]}
-        found = scores(release.values, exact) | told
+        statement = {"stated": release.relative_error, "bound": release.record["bound"]}
+        found = scores(release.values, exact) | statement
         rows.append({"set": name, "seed": seed, "epsilon": epsilon, **found})
     return rows
 
@@ -111,7 +111,9 @@ def stated_errors(rows):
     lines += ["| epsilon | runs | that state one | median | smallest | largest |", "|---|---|---|---|---|---|"]  # fmt: skip
     for epsilon in EPSILONS:
         runs = [row for row in rows if row["epsilon"] == epsilon]
-        ratios = [row["told"] / row["relative error"] for row in runs if row["told"] is not None]
+        ratios = [
+            row["stated"] / row["relative error"] for row in runs if row["stated"] is not None
+        ]
         cells = [f"{each:.2f}" for each in (np.median(ratios), min(ratios), max(ratios))]
         lines.append(f"| {epsilon:g} | {len(runs)} | {len(ratios)} | {' | '.join(cells)} |")
     return [*lines, ""]

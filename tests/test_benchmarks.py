@@ -69,7 +69,8 @@ UNMEASURED = {  # formulas, sums of cells, versions, and measured on a machine o
     "docs/concepts.md": "1.25",
     "docs/federation.md": "1.50 1.22 1.67 1.29 1.41 2.17 1.47 1.25 1.12 2.12",
     "docs/payouts.md": "2505.19013 2605.07663",
-    "docs/privacy.md": "0.017 1.53 0.14974 1.5164 0.558",
+    "docs/privacy.md": "0.017 1.53",
+    "docs/privacy-proofs.md": "0.03 0.97 0.14974 1.5164 0.558",
     "docs/regression.md": "0.10",
 }
 
@@ -175,12 +176,12 @@ def test_the_page_of_privacy_has_what_leaves_buy():
 def test_the_page_of_privacy_has_the_errors_that_releases_state():
     page = (ROOT / "docs" / "privacy.md").read_text()
     stated, ranks = defaultdict(list), defaultdict(dict)
-    for points, judges, epsilon, kind, error, told, inside, rank, of in next(tables("told-errors"))[
-        2:
-    ]:
+    for points, judges, epsilon, kind, error, said, inside, rank, of in next(
+        tables("stated-errors")
+    )[2:]:
         many = f" ({int(judges):,} validation rows)" if judges != "200" else ""
         some = "" if len(set(of.split(" of "))) == 1 else f" ({of})"
-        figures = f"{error}, {told}, {100 * float(inside):.0f} %{some}" if told != "-" else "none"
+        figures = f"{error}, {said}, {100 * float(inside):.0f} %{some}" if said != "-" else "none"
         if kind not in {"prior", "score"}:
             stated[f"{int(points):,}, {float(epsilon):g}{many}"].append(figures)
         ranks[points, judges, float(epsilon)][kind] = f"{float(rank):.3f}"

@@ -9,7 +9,7 @@ import pytest
 
 import thresher as th
 from thresher.findings import label_findings as module
-from thresher.findings.explained import explain
+from thresher.findings.explanation import explain
 from thresher.findings.label_findings import value_and_explain
 from thresher.inputs.checked_inputs import check_pair
 

@@ -176,7 +176,7 @@ def test_counts_of_other_forests_and_judges_do_not_merge():
         "radius": th.NeighborCounts(np.ones((20, 1)), Y_VAL),
     }
     for name, other in others.items():
-        with pytest.raises(th.InputError, match=f"public side is different, by {name}"):
+        with pytest.raises(th.InputError, match=f"other cannot be merged: it differs in {name}"):
             counts.merge(other)
 
 
@@ -192,8 +192,8 @@ def test_counts_of_other_forests_and_judges_do_not_merge():
         (lambda: th.NeighborCounts(X_VAL, forest=FOREST), "X_val and y_val go together"),
         (lambda: th.NeighborCounts(forest=FOREST).add(X[:, :2], Y), "X has 2 features but the forest has 3"),
         (lambda: th.NeighborCounts(forest=FOREST).add(X, Y + 9), "y has labels not in classes"),
-        (lambda: th.NeighborCounts(forest=FOREST).same, "this needs a validation set and a radius"),
-        (lambda: th.NeighborCounts(forest=FOREST).add(X, Y).price_list().gain, "but the judges are 6 trees, judged by the points"),
+        (lambda: th.NeighborCounts(forest=FOREST).same, "this works only with a validation set and a radius"),
+        (lambda: th.NeighborCounts(forest=FOREST).add(X, Y).price_list().gain, "not with 6 trees, judged by the points"),
         (lambda: th.grow_forest(X, Y, forest=FOREST), "forest is already grown"),
         (lambda: th.grow_forest(X, Y[:3], forest=FITTED), "y has 3 labels but there are 120 rows"),
         (lambda: th.grow_forest(X, Y, forest=FITTED, classes=[0, 1, 2]),

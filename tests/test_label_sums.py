@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher.findings.explained import explain
+from thresher.findings.explanation import explain
 from thresher.inputs.checked_inputs import check_points
 from thresher.kernels import bits, relabel
 

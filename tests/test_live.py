@@ -159,7 +159,10 @@ def test_what_is_refused_changes_nothing(public, tmp_path):
             (lambda: live.add_many(["a", "a"], np.ones((2, 3)), [1, 1]), "distinct, got 'a'"),
             (lambda: live.add_many(["a", "p0"], np.ones((2, 3)), [1, 1]), "distinct, got 'p0'"),
             (lambda: live.add_many("ab", np.ones((2, 3)), [1, 1]), "ids must be a sequence"),
-            (lambda: live.add_many(["a"], np.ones((2, 3)), [1, 1]), "1 ids for 2 points"),
+            (
+                lambda: live.add_many(["a"], np.ones((2, 3)), [1, 1]),
+                "ids must have one entry per row of X, got 1 for 2",
+            ),
             (lambda: live.add_many(["a", "b"], [[1, 2, 3], [0, 0, 0]], [1, 1]), "zero rows"),
         ]:
             with pytest.raises(th.InputError, match=message):

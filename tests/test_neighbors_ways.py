@@ -10,7 +10,7 @@ import pytest
 from tree_cases import by
 
 import thresher as th
-from thresher.findings.explained import explain
+from thresher.findings.explanation import explain
 from thresher.kernels.bits import add_by_bits, add_visits, count_visits
 from thresher.kernels.boxes import (
     fill_leaves,

@@ -251,7 +251,7 @@ def test_what_counts_of_numbers_refuse():
     with pytest.raises(th.InputError, match="forest must be a Forest"):
         th.NeighborCounts(**about | {"forest": 3, "empty": 0.0, "bounds": (0, 1)})
     counts = counted(JUDGES["points"]).add(X, Y)
-    with pytest.raises(th.InputError, match="public side is different, by bounds"):
+    with pytest.raises(th.InputError, match="it differs in bounds"):
         counts.merge(th.NeighborCounts(**about, empty=EMPTY, bounds=(-99, 99)))
     ball = th.NeighborCounts(V, Y_VAL, radius=1, metric="euclidean", **NUMBERS).add(X, Y)
     for name in ("same", "other"):

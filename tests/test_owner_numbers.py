@@ -238,7 +238,7 @@ def test_the_same_bits_in_parts_and_on_dask(kind):
         ({"semivalue": th.Calibrated(3)}, "Calibrated values points"),
         ({"empty": 0.5}, "empty and bounds need task='regression'"),
         ({"classes": [0, 1], **NUMBERS}, "classes cannot be used with task='regression'"),
-        ({"semivalue": th.Beta(100, 1)}, "a of Beta of this game"),
+        ({"semivalue": th.Beta(100, 1)}, "a of Beta for kernels and owners must be"),
         ({"task": "ranking"}, "task must be"),
     ],
     ids=str,

@@ -145,7 +145,7 @@ def test_every_validation_point_publishes_a_gain_and_a_loss():
 def test_wrong_points_are_refused():
     X, y, V, y_val = make(5)
     prices = th.NeighborCounts(V, y_val, classes=[0, 1, 2]).add(X, y).price_list()
-    with pytest.raises(th.InputError, match="X has 1 features but X_val has 2"):
+    with pytest.raises(th.InputError, match="X has 1 feature but X_val has 2"):
         prices.values(X[:, :1], y)
     with pytest.raises(
         th.InputError, match=r"y has labels that the price list does not know in rows 0, 1, .* as 9"

@@ -127,7 +127,7 @@ WRONG = [
     (bad(X=X[:0], y=Y[:0]), "X is empty"),
     (bad(X_val=V[:0], y_val=YV[:0]), "X_val is empty"),
     (bad(X=X[:, :0]), "X has no columns"),
-    (bad(X=X[:, :1]), "X has 1 features but X_val has 2"),
+    (bad(X=X[:, :1]), "X has 1 feature but X_val has 2"),
     (bad(X=scipy.sparse.csr_array((10**6, 10**5))), r"X is a sparse matrix that takes 800 GB"),
     (bad(X=np.ma.masked_array(X, X > 1)), "X is a masked array with masked entries"),
     (bad(X=pd.Series([1.0] * 4)), "X is one column"),

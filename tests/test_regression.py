@@ -199,7 +199,7 @@ def test_counts_of_other_grids_do_not_merge_and_bounds_are_kept():
     X, y, V, y_val = problem()
     about = {"metric": "euclidean", "task": "regression"}
     wide = th.NeighborCounts(V, y_val, bounds=(-100, 100), **about)
-    with pytest.raises(th.InputError, match="its public side is different"):
+    with pytest.raises(th.InputError, match="other cannot be merged: it differs in"):
         wide.merge(th.NeighborCounts(V, y_val, bounds=(-50, 50), **about))
     with pytest.raises(th.InputError, match="outside the bounds -100 to 100"):
         wide.add(X, y + 1000)

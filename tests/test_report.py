@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import thresher as th
 from thresher.embed import leading_components
 from thresher.findings.advice import SUGGESTIONS
-from thresher.findings.explained import explain
+from thresher.findings.explanation import explain
 from thresher.findings.review_list import review_list
 from thresher.report import gather, render
 from thresher.report.distribution import bar_counts, bar_edges

@@ -10,7 +10,7 @@ from pages import DATA, blobs, overlapping, value
 
 import thresher as th
 from thresher.findings.advice import SUGGESTIONS
-from thresher.findings.explained import explain
+from thresher.findings.explanation import explain
 from thresher.report import gather
 from thresher.report.coverage import ClassCoverage, Coverage
 from thresher.report.removal import CrossCheck

@@ -142,10 +142,10 @@ def test_progress_is_kept_in_the_browser_and_can_be_taken_back(page):
     assert text(page, "done-text").startswith("2 of ")
     assert text(page, "card-row").startswith(f"Row {rows[2]}")  # the first that is open
     press(page, "k")
-    assert text(page, "card-told").startswith("Decided: keep")
+    assert text(page, "card-decision").startswith("Decided: keep")
     press(page, "u")
     assert text(page, "done-text").startswith("1 of ")
-    assert text(page, "card-told") == ""
+    assert text(page, "card-decision") == ""
 
 
 def test_undo_takes_back_the_last_answer_and_what_is_skipped_is_not_decided(page):
@@ -165,7 +165,7 @@ def test_undo_takes_back_the_last_answer_and_what_is_skipped_is_not_decided(page
     press(page, "s")
     assert text(page, "done-text").startswith("1 of ")
     press(page, "k")
-    assert text(page, "card-told") == "Skipped"
+    assert text(page, "card-decision") == "Skipped"
 
 
 def test_keys_move_and_can_be_turned_off(page):

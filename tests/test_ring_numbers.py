@@ -341,7 +341,7 @@ def test_counts_merge_shrink_and_are_stored(tmp_path):
     assert read.table.tobytes() == prices.table.tobytes()
     assert read.kernel == prices.kernel
     assert "4 rings" in repr(read)
-    with pytest.raises(th.InputError, match="public side is different, by radius"):
+    with pytest.raises(th.InputError, match="it differs in radius"):
         counts.merge(th.NeighborCounts(V, y_val, **about | {"kernel": RINGS[:3]}))
     with pytest.raises(th.InputError, match="table must hold 3 x 3 x 4 x 20 prices"):
         th.PriceList(prices.side, "shapley", prices.table[..., :-1])

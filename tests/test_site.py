@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import re
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,16 @@ def test_examples_that_lack_an_import_are_found():
         """
 
     assert any("NameError" in each for each in failing_examples(public, "public"))
+
+
+@pytest.mark.parametrize("name", reference())
+def test_no_property_is_shown_as_a_type(name):
+    """Sphinx takes what is before a colon in the first line for the type of the property."""
+    documented = reached(name.split(".")[1:])
+    if isinstance(documented, type):
+        for member, found in inspect.getmembers(documented):
+            if isinstance(found, (property, cached_property)) and not member.startswith("_"):
+                assert ": " not in inspect.getdoc(found).partition("\n")[0], member
 
 
 def test_every_figure_is_shown():

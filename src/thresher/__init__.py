@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from thresher.classifier import TKNNClassifier
     from thresher.corrupt import add_feature_noise, flip_labels
     from thresher.counts import NeighborCounts
-    from thresher.findings.explained import explain
+    from thresher.findings.explanation import explain
     from thresher.findings.label_findings import Findings
     from thresher.findings.leaf_findings import forest_findings
     from thresher.findings.target_findings import TargetFindings
@@ -80,7 +80,7 @@ _HOMES = {
     ".classifier": "TKNNClassifier",
     ".corrupt": "add_feature_noise flip_labels",
     ".counts": "NeighborCounts",
-    ".findings.explained": "explain",
+    ".findings.explanation": "explain",
     ".findings.label_findings": "Findings",
     ".findings.leaf_findings": "forest_findings",
     ".findings.target_findings": "TargetFindings",

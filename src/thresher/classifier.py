@@ -21,7 +21,7 @@ from thresher.passes.walk import count
 
 
 class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict by the shares of labels within `radius`.
+    """A scikit-learn classifier that predicts by the labels of the points within `radius`.
 
     If no point is near, all classes are equally likely. The soft accuracy of
     this classifier is the utility of `tknn_shapley`.
@@ -63,7 +63,9 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Keep the points, sorted by class."""
         check_kernel(self.kernel, self.rings, self.radius)
         if check_metric(self.metric) == "precomputed":
-            raise InputError("metric must be 'cosine' or 'euclidean' for TKNNClassifier")
+            raise InputError(
+                "metric must be 'cosine' or 'euclidean' for TKNNClassifier, got 'precomputed'"
+            )
         given = X
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         _check_rounded(given, X)

@@ -15,7 +15,7 @@ from thresher.errors import InputError
 from thresher.files import reading
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.arrays import load_about, load_arrays, save_arrays
-from thresher.inputs.checked_inputs import Validation, check_validation, kept, tell_of_twins
+from thresher.inputs.checked_inputs import Validation, check_validation, own_copy, tell_of_twins
 from thresher.inputs.checks import rows_text
 from thresher.inputs.labels import check_labels
 from thresher.neighbors.forests import Forest
@@ -40,7 +40,7 @@ FORMATS = {
     "ring-targets": "thresher.ring-target-counts/1",
     "forest-targets": "thresher.forest-target-counts/1",
 }
-DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose numbers tell nothing
+DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose digests say nothing
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
 
 
@@ -116,7 +116,7 @@ class NeighborCounts:
             self._start(forest_side(forest, X_val, y_val, classes))
             return
         validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
-        self._start(BallSide(kept(validation), radius, shape))
+        self._start(BallSide(own_copy(validation), radius, shape))
 
     def _start(self, side: PublicSide) -> None:
         self._side = side
@@ -128,7 +128,7 @@ class NeighborCounts:
 
     @property
     def side(self) -> PublicSide:
-        """The public side: the validation set or forest, and what near means."""
+        """The validation set or the forest, and what near means, which are public."""
         return self._side
 
     @property
@@ -318,7 +318,7 @@ class NeighborCounts:
             name = min(different, key=lambda each: each in DIGESTS)
             both = f"{name} ({mine.get(name)!r} and {theirs.get(name)!r})"
             shown = DIGESTS.get(name, both)
-            raise InputError(f"other cannot be merged: its public side is different, by {shown}")
+            raise InputError(f"other cannot be merged: it differs in {shown}")
         self._counts += other._counts
         self._settled().update(other._settled())
         self._points += len(other)

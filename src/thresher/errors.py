@@ -146,7 +146,7 @@ class _OneLine(Exception):  # noqa: N818
 
 
 class ThresherError(_OneLine):
-    """The root of every exception this library raises on purpose.
+    """The root of every exception that this library raises on purpose: catch it to catch them all.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class ThresherError(_OneLine):
     ...     th.tknn_shapley([[0.0]], ["cat"], [[1.0, 2.0]], ["cat"])
     ... except th.ThresherError as error:
     ...     print(error)
-    X has 1 features but X_val has 2
+    X has 1 feature but X_val has 2: both must have the same columns
     """
 
 
@@ -169,7 +169,7 @@ class InputError(ThresherError, ValueError):
     ...     th.tknn_shapley([[0.0]], ["cat"], [[1.0, 2.0]], ["cat"])
     ... except th.InputError as error:
     ...     print(error)
-    X has 1 features but X_val has 2
+    X has 1 feature but X_val has 2: both must have the same columns
     """
 
 
@@ -178,7 +178,7 @@ class UndecidedError(InputError):
 
 
 class BudgetError(ThresherError):
-    """A private release does not fit what is left of its budget.
+    """A private release does not fit what is left of its budget; nothing was charged.
 
     Examples
     --------
@@ -190,14 +190,15 @@ class BudgetError(ThresherError):
     ...         [[0.0]], ["cat"], [[0.1], [0.9]], ["cat", "dog"], radius=0.3, metric="euclidean",
     ...         epsilon=2, delta=1e-5, ledger=ledger)
     ... except th.BudgetError as error:
-    ...     print(str(error)[:9])
-    a release
+    ...     reason, advice = str(error).split("; ")
+    >>> advice
+    'ask for a smaller epsilon, or protect new data with a new ledger'
     >>> ledger.close()
     """
 
 
 class ExtraError(ThresherError, ImportError):
-    """A feature needs a package that is not installed.
+    """A feature needs a package that is not installed; the message says how to install it.
 
     Examples
     --------
@@ -240,6 +241,9 @@ class FitWarning(ThresherWarning):
 class LabelWarning(ThresherWarning):
     """The points and the validation set have no label in common, or write some differently.
 
+    The message shows some of them. "cat" and "Cat" are two classes: write such labels alike, or
+    pass `classes` if they are meant to differ.
+
     Examples
     --------
     >>> import warnings
@@ -253,6 +257,8 @@ class LabelWarning(ThresherWarning):
 
 class ReachWarning(ThresherWarning):
     """No point is within the radius of any validation point, so every value is zero.
+
+    Use a larger radius: `suggest_radius` finds one.
 
     Examples
     --------
@@ -268,6 +274,9 @@ class ReachWarning(ThresherWarning):
 class ScaleWarning(ThresherWarning):
     """Values may have the right order but the wrong size: do not pay by them.
 
+    They come from a private release that did not know how many points an owner has, or that counted
+    a sample.
+
     Examples
     --------
     >>> import thresher as th
@@ -278,6 +287,8 @@ class ScaleWarning(ThresherWarning):
 
 class TwinWarning(ThresherWarning):
     """Some validation rows are exact copies of training rows: a leak.
+
+    It makes the copies look better than they are. Drop them from one of the two sets.
 
     Examples
     --------

@@ -82,6 +82,11 @@ def leaf_shapley(
         One value per point, in input order. They add up to the utility of all points minus that of
         none.
 
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message names it and the first offending rows.
+
     Notes
     -----
     A judge is a validation point, or a point if they judge each other. The utility of a coalition
@@ -190,6 +195,11 @@ def forest_shapley(
     -------
     Valuation
         One value per point, in input order; a `DaskValuation` for Dask collections.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message names it and the first offending rows.
 
     Notes
     -----

@@ -68,6 +68,11 @@ def owner_shapley(
     OwnerValuation
         One value per owner, in order of first appearance.
 
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message names it and the first offending rows.
+
     Notes
     -----
     For a validation point, the utility of a set of owners is the share of their near points that

@@ -70,7 +70,7 @@ def plot_map(source: Evidence | Valuation, X: Any = None, *, ax: Any = None, see
     X
         The rows of a valuation.
     ax
-        The axis to draw on.
+        The axis to draw on. The default is a new figure.
     seed
         The seed for the choice of points if there are more than 4,000: the 1,000 with the lowest
         values, and others at random.
@@ -115,7 +115,7 @@ def plot_removal(evidence: Evidence, *, model: str | None = None, ax: Any = None
     model
         "threshold classifier" or "logistic regression", which is the default.
     ax
-        The axis to draw on.
+        The axis to draw on. The default is a new figure.
 
     Examples
     --------

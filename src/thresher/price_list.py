@@ -159,7 +159,7 @@ class PriceList:
 
     @property
     def member_prices(self) -> Floats:
-        """What members are paid: for classes `gain` and `loss`."""
+        """What members are paid (for classes, `gain` and `loss`)."""
         return np.asarray(self.side.payment(self.table, self._semivalue, "members")[1])
 
     @property

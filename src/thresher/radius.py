@@ -111,6 +111,16 @@ def suggest_radius(
         "classification" or "regression". For regression, `y_val` holds numbers, and each validation
         point is judged by the mean of the others within the radius.
 
+    Returns
+    -------
+    RadiusSuggestion
+        A float, with the curves from which it was chosen.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message names it and the first offending rows.
+
     Notes
     -----
     If n others are near, and m of them have the label, the score of a label is

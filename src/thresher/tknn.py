@@ -66,7 +66,7 @@ def tknn_shapley(
         row, or a `Scan` of files and None.
     X_val, y_val
         The validation set, on which utility is measured. `tknn_shapley` and `knn_shapley` work
-        without one: each point then judges all other points, and is left out of its own game.
+        without one: each point then judges all other points, and no point judges itself.
         Precomputed distances are then those between the points.
     radius
         The distance up to which a point counts, inclusive, in the metric's units; see
@@ -232,6 +232,16 @@ def zero_budget_score(
     classes
         All classes. The default is those of `y_val`, because a list taken from `y` would depend on
         everybody. A label that is not among those of `y_val` agrees with none.
+
+    Returns
+    -------
+    Valuation
+        One score per point, in input order.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used; the message names it and the first offending rows.
 
     Examples
     --------

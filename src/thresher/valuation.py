@@ -209,7 +209,7 @@ class Valuation:
     def stored(
         self, columns: Mapping[str, Any], record: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The columns of a file, and the sealed metadata about them."""
+        """What `save` writes: the columns, and the metadata with a digest of both."""
         about = self.about(record)
         about.pop("ids", None)
         found = {**columns, "value": self.values}
@@ -226,7 +226,7 @@ class Valuation:
         return found, sealed(about, *_parts(self.values, owners, self.standard_errors, ids))
 
     def about(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The metadata of a file, without the seal."""
+        """What `save` writes besides the values: how they were computed, as JSON data."""
         return {
             **record,
             "format": self.file_format,

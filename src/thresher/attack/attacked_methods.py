@@ -59,6 +59,11 @@ class Data:
 class TKNN:
     """Exact threshold values, as from `tknn_shapley`: a target of `membership_attack`.
 
+    Parameters
+    ----------
+    radius, metric, semivalue
+        As in `tknn_shapley`.
+
     Examples
     --------
     >>> import numpy as np
@@ -89,6 +94,11 @@ class TKNN:
 class KNN:
     """Exact nearest-neighbor values, as from `knn_shapley`: a target of `membership_attack`.
 
+    Parameters
+    ----------
+    k, metric, utility
+        As in `knn_shapley`.
+
     Examples
     --------
     >>> from thresher.attack import KNN
@@ -112,6 +122,11 @@ class DPTKNN:
     """Private threshold values, as from `dp_tknn_shapley`: a target of `membership_attack`.
 
     The noise is seeded, so that an attack can be repeated.
+
+    Parameters
+    ----------
+    epsilon, delta, mechanism, radius, metric, task, bounds, empty, kernel, rings, forest
+        As in `dp_tknn_shapley`.
 
     Examples
     --------
@@ -154,7 +169,10 @@ class DPTKNN:
 class Recomputed:
     """Any function of (X, y, X_val, y_val) with `.values`: a target of `membership_attack`.
 
-    The function is called again for every question, so this is slow.
+    Parameters
+    ----------
+    function
+        It is called again for every question of the attacker, so this is slow.
 
     Examples
     --------

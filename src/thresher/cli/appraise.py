@@ -22,7 +22,7 @@ def appraise(
     ignore: Ignore = None,
     newcomer: Annotated[
         bool,
-        given("For points that the list did not count: what each alone would add.", "--newcomer"),
+        given("Value points that the list did not count: what each would add alone.", "--newcomer"),
     ] = False,
     fill: Annotated[
         str | None, given("How to fill missing numbers: median, zero or a number.")
@@ -31,7 +31,8 @@ def appraise(
     out: Annotated[
         Path | None,
         given(
-            "Where the values go, as for thresher value; to standard output if not given.",
+            "Where the values go: .parquet, .csv, .tsv, .arrow or .feather; to standard output, as "
+            ".csv, if it is - or not given.",
             "--out",
             "-o",
         ),

@@ -23,24 +23,39 @@ def clean(
         ),
     ],
     decisions: Annotated[
-        str | None, given("What was decided in the report: the decisions.csv that it saved.")
+        str | None, given("The decisions.csv that you saved from the report.")
     ] = None,
-    values: Annotated[str | None, given("What thresher value wrote: .csv or .parquet.")] = None,
+    values: Annotated[
+        str | None, given("The file that thresher value wrote: .csv or .parquet.")
+    ] = None,
     drop: Annotated[
-        str | None, given("Suggestions such as drop,outlier; or rows:3,17,20-29, ids:a7, @file.")
+        str | None,
+        given(
+            "Rows to drop: rows:3,17,20-29, or ids:a7,b9, or @file with one on each line. With "
+            "--values also suggestions, such as drop,outlier."
+        ),
     ] = None,
     relabel: Annotated[
-        str | None, given("Suggestions such as relabel; or rows:3=cat, ids:a7=cat.")
+        str | None,
+        given(
+            "Rows to relabel: rows:3=cat, or ids:a7=cat, or @file. With --values also suggestions, "
+            "such as relabel."
+        ),
     ] = None,
     correct: Annotated[
-        str | None, given("The same for numbers: correct; or rows:3=17.5, ids:a7=0.4.")
+        str | None,
+        given(
+            "Rows whose target to correct: rows:3=17.5, or ids:a7=0.4, or @file. With --values "
+            "also the suggestion correct."
+        ),
     ] = None,
     label: Annotated[
         str | None, given("The column of labels (y if not given), or a file of them.")
     ] = None,
     id: Id = None,  # noqa: A002
     log: Annotated[
-        Path | None, given("Where to list the changes: .csv, or .json, which also records how.")
+        Path | None,
+        given("Where to list the changes: .csv, or .json, which also says how they were made."),
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,

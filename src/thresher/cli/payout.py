@@ -21,7 +21,8 @@ def payout(
         given("Payments below this are not made; the other owners share them.", metavar="INTEGER"),
     ] = "0",
     cap_cents: Annotated[
-        str | None, given("The most that an owner is paid.", metavar="INTEGER")
+        str | None,
+        given("The most that an owner is paid; no limit if not given.", metavar="INTEGER"),
     ] = None,
     flooring: Annotated[
         Literal["owner", "point"],
@@ -30,14 +31,16 @@ def payout(
     within: Annotated[
         float | None,
         given(
-            "Tell which owners have rows in common: equal ones (0), or within this distance. The "
-            "points are read again."
+            "Show which owners have rows in common: equal rows (0), or rows within this distance. "
+            "The points are read again."
         ),
     ] = None,
     out: Annotated[
         Path | None, given("Where the statement goes: .csv, .parquet or .json.", "--out", "-o")
     ] = None,
-    report: Annotated[Path | None, given("Where to write the page that shows it: .html.")] = None,
+    report: Annotated[
+        Path | None, given("Where to write a page that shows the statement: .html.")
+    ] = None,
     json: Json = False,
     force: Force = False,
 ) -> None:

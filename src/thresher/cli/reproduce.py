@@ -11,25 +11,34 @@ from thresher.cli.words import say, show_json, split_names
 
 
 def reproduce(
-    names: Annotated[list[str] | None, argument("Tables and figures, or all; see --list.")] = None,
+    names: Annotated[
+        list[str] | None, argument("Names of tables and figures, or all; see --list.")
+    ] = None,
     out: Annotated[
         Path | None,
         given(
-            "The folder that gets them: reproduction, or with --quick reproduction-quick.",
+            "The folder for the results; if not given, reproduction, or reproduction-quick with "
+            "--quick.",
             "--out",
             "-o",
             show_default=False,
         ),
     ] = None,
     data: Annotated[
-        Path | None, given("The folder that has NAME.npz; THRESHER_DATA if not given, or OpenML.")
+        Path | None,
+        given(
+            "The folder with the data sets, as NAME.npz; if not given, the one that THRESHER_DATA "
+            "names."
+        ),
     ] = None,
     fetch: Annotated[bool, given("Download from OpenML what the folder does not have.")] = True,
     sets: Annotated[
         str | None,
         given("Data sets, separated by commas; all if not given, or two with --quick."),
     ] = None,
-    protocol: Annotated[str | None, given("paper or clean; both if not given.")] = None,
+    protocol: Annotated[
+        str | None, given("How rows are drawn: paper or clean; both if not given.")
+    ] = None,
     runs: Annotated[
         int | None, given("Draws for each number; if not given, 5, or 1 with --quick.")
     ] = None,
@@ -45,8 +54,8 @@ def reproduce(
 ) -> None:
     """Compute the paper's tables and figures again, and show the printed numbers next to ours.
 
-    An interrupted run continues where it stopped if you give it the same folder. Prints the path of
-    the page that shows everything.
+    An interrupted run continues where it stopped if you give it the same folder. The command
+    prints the path of the page that shows everything.
 
     Example: thresher reproduce all --quick
 

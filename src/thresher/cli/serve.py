@@ -13,7 +13,9 @@ from thresher.cli.words import say
 from thresher.errors import InputError, option, require
 
 SHUTDOWN = 10  # seconds for requests that are under way when a server stops
-Data = Annotated[Path, given("The market's folder: ledger, and database if none is named.")]
+Data = Annotated[
+    Path, given("The market's folder: its ledger, and its database unless you name one.")
+]
 Url = Annotated[
     str | None, given("The database: postgresql://user@host/name; SQLite if not given.")
 ]
@@ -24,7 +26,7 @@ def serve(
     database: Url = None,
     host: Annotated[str, given("The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, given("The port to listen on; 0 takes a free one.")] = 8000,
-    workers: Annotated[int, given("Processes that answer requests.")] = 1,
+    workers: Annotated[int, given("How many processes answer requests.")] = 1,
     cap_epsilon: Annotated[
         float | None,
         given(

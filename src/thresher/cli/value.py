@@ -88,16 +88,19 @@ def value(
         ),
     ] = None,
     fill: Annotated[
-        str | None, _column("How to fill missing numbers: median, zero or a number.")
+        str | None,
+        _column("How to fill missing numbers: median, zero or a number. A forest needs no --fill."),
     ] = None,
     standardize: Annotated[
-        bool, _column("Scale all columns alike, fitted on the points alone.", "--standardize")
+        bool,
+        _column("Bring all columns to one scale, computed from the points alone.", "--standardize"),
     ] = False,
     scaling: Annotated[
         Literal["robust", "plain", "ranks"] | None,
         _column(
-            "With --standardize. robust (if not given): mean 0 and standard deviation 1, without "
-            "the 0.5 % on each side of a column; plain: the same with all rows; ranks: by ranks."
+            "With --standardize. robust (if not given): mean 0 and standard deviation 1, computed "
+            "without the lowest and the highest 0.5 % of a column; plain: the same, computed with "
+            "all rows; ranks: ranks in place of numbers."
         ),
     ] = None,
     date: Annotated[
@@ -128,7 +131,9 @@ def value(
             "Treat labels such as NA and null as classes, and say nothing about them.", "--keep-na"
         ),
     ] = False,
-    validation: Annotated[str | None, _validation("A table of the same columns.")] = None,
+    validation: Annotated[
+        str | None, _validation("The validation set: a table with the same columns.")
+    ] = None,
     validation_label: Annotated[
         str | None, _validation("Its column or file of labels, if that has another name.")
     ] = None,
@@ -257,19 +262,21 @@ def value(
             "-o",
         ),
     ] = None,
-    report: Annotated[Path | None, _output("Where to write the page that shows it: .html.")] = None,
+    report: Annotated[
+        Path | None, _output("Where to write the report, a page for any browser: .html.")
+    ] = None,
     json: Annotated[bool, _output("Print the outcome as JSON.", "--json")] = False,
     force: Annotated[bool, _output("Replace existing files.", "--force")] = False,
 ) -> None:
     """Say what each row is worth, which rows hurt, and what to do about them.
 
-    The table has, for each row: value, rank (1 is the lowest), how many others are near, what
-    share of them has its label, the best other label, and a suggestion: keep, relabel,
+    The output has, for each row: its value, its rank (1 is the lowest), how many others are near,
+    what share of them has its label, the best other label, and a suggestion: keep, relabel,
     inspect, drop, or outlier (nothing is near). With a forest, the others are the rows that share
     its leaves, and there is a list of rows to review. With distances, they are validation points.
-    The method zero-budget and those that train models give only the value, rank and percentile. The
-    output records how it was computed, and from which files. With --task regression, it has the
-    target that the others expect, and correct replaces relabel.
+    With --task regression, the output has the target that the others expect, and the suggestion
+    correct replaces relabel. The method zero-budget and those that train models give only the
+    value, rank and percentile. The output also records how it was computed, and from which files.
 
     Example: thresher value train.csv
 

@@ -17,10 +17,10 @@ def value_players(
     checkpoint: str | None, *, force: bool, json: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Value owners, wherever their points are; the outcome for programs."""
-    from thresher.runs.guessed import guesses_in_words
     from thresher.runs.inspection import explained
     from thresher.runs.next_step import rounded
     from thresher.runs.owner_run import value_owners
+    from thresher.runs.roles import guesses_in_words
 
     check_targets(settings, out, report, force=force)
     with explained(settings, out=out, report=report, scheduler=scheduler):

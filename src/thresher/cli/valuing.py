@@ -108,7 +108,7 @@ def value_on_cluster(
 
 def _said(done: Any, out: Path | None) -> dict[str, Any]:
     """Print what came out of a run in words, and return it for programs."""
-    from thresher.runs.guessed import guesses_in_words
+    from thresher.runs.roles import guesses_in_words
 
     say(_headline(done))
     chosen = done.record["chosen"]

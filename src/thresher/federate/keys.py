@@ -41,7 +41,7 @@ class Key:
 
     @property
     def public(self) -> str:
-        """The public key, as 64 hexadecimal digits: send it to the person who creates the task."""
+        """The public key, as 64 hexadecimal digits, for the person who creates the task."""
         return primitives.public_signing_key(self.secret).hex()
 
     def save(self, path: str | Path) -> None:

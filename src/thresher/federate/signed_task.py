@@ -187,7 +187,7 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """A hash that identifies the task: compare it with the other silos over another channel."""
+        """A hash that identifies the task, to compare with the other silos over another channel."""
         return terms_digest(self.terms).hex()
 
     @property
@@ -218,7 +218,7 @@ class Task:
 
     @cached_property
     def design(self) -> TableDesign:
-        """The table mechanism as planned: with the noise of all silos."""
+        """The table mechanism as planned, with the noise of all silos."""
         excess = self.excess(len(self.terms["silos"]))
         return replace(_design(self.side, self.terms), excess=excess)
 
@@ -233,7 +233,7 @@ class Task:
 
     @property
     def epsilon_two_silos(self) -> float:
-        """The epsilon of a unit whose points are in two silos: it moves the sum twice as far."""
+        """The epsilon of a unit whose points are in two silos, as it moves the sum twice as far."""
         design = self.design
         mu = discrete_mu(2 * design.length(self.terms["adjacency"]), design.sigma)
         return gaussian_epsilon(mu, self.terms["delta"])

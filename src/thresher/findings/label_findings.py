@@ -49,7 +49,7 @@ NUMBERS = 1 << 21  # and values of theirs, whatever the number of labels
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """One entry per point, in input order.
+    """What to do about each point, and the evidence for it: one entry per point, in input order.
 
     Parameters
     ----------
@@ -69,7 +69,9 @@ class Findings:
         By a forest: the share of that label, and `agree / (agree + best_share)`. The lower the
         score, the more probably the label is wrong.
     suggestion
-        What to do: one of `SUGGESTIONS`.
+        What to do. "keep": nothing speaks against the point. "relabel": `best_label` fits better.
+        "inspect": worth a look. "drop": its label looks wrong, and no other one fits. "outlier":
+        too little is near to say anything.
     labels
         The labels of the points.
     best_codes

@@ -55,7 +55,9 @@ VOTERS = 10  # validation points that are asked by nearest neighbors, or k if th
 
 @dataclass(frozen=True, eq=False)
 class TargetFindings(Findings):
-    """One entry per point, in input order: `Findings` about numbers.
+    """What to do about each point whose label is a number, and the evidence for it.
+
+    It is like `Findings`, with one entry per point, in input order.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class TargetFindings(Findings):
         What the point would be worth with the expected target if nothing else changed, if that is
         known.
     suggestion
-        What to do: one of `TARGET_SUGGESTIONS`.
+        What to do: "keep", "correct" to the expected target, "inspect", "drop" or "outlier".
 
     Examples
     --------

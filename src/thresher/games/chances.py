@@ -39,7 +39,7 @@ def chances(semivalue: Semivalue) -> Rules:
         return _rule([only], [np.inf]), _rule([none], [np.inf]), (0.0, 0.0)
     a, b = (semivalue.a, semivalue.b) if isinstance(semivalue, Beta) else (1.0, 1.0)
     for name, number in (("a", a), ("b", b)):
-        check_number(f"{name} of Beta of this game", number, least=LEAST, most=MOST)
+        check_number(f"{name} of Beta for kernels and owners", number, least=LEAST, most=MOST)
     from scipy.special import betaln
 
     far = [_laguerre(size, b) for size in FAR_SIZES]

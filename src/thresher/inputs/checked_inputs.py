@@ -95,7 +95,7 @@ def check_validation(
 ) -> Validation:  # fmt: skip
     """The validation set; the class list is given, or read off y_val and the labels `seen`.
 
-    Its rows may be the caller's own array: `kept` makes a copy that is safe to keep. If the set
+    Its rows may be the caller's own array: `own_copy` makes a copy that is safe to keep. If the set
     will be `public`, the message for a missing one says so.
     """
     known = check_metric(metric)
@@ -117,7 +117,7 @@ def check_validation(
     return Validation(rows, found.encode("y_val", labels), found, known, columns)
 
 
-def kept(validation: Validation) -> Validation:
+def own_copy(validation: Validation) -> Validation:
     """The same validation set, copied so that it shares no memory with the caller's arrays."""
     if validation.rows is None:
         return validation

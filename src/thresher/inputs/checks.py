@@ -165,7 +165,10 @@ def check_features(name: str, table: object, *, exact: bool = True) -> Features:
 def check_width(name: str, array: Features, reference: str, width: int) -> None:
     """Raise unless `array` has `width` columns, as `reference` has."""
     if array.shape[1] != width:
-        raise InputError(f"{name} has {array.shape[1]} features but {reference} has {width}")
+        mine = f"{array.shape[1]} feature{'' if array.shape[1] == 1 else 's'}"
+        raise InputError(
+            f"{name} has {mine} but {reference} has {width}: both must have the same columns"
+        )
 
 
 def check_both(rows: object, labels: object, name: str = "X_val") -> None:
@@ -250,7 +253,7 @@ def _frame_to_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
     import narwhals as nw
 
     if type(table).__name__ in {"Series", "Array", "ChunkedArray", "Index"}:
-        raise InputError(f"{name} is one column: it must be a table of rows and features")
+        raise InputError(f"{name} is one column: pass a table, such as a data frame of this column")
     if type(table).__name__ == "LazyFrame":
         raise InputError(f"{name} is lazy: use {name}.collect()")
     if type(table).__name__ == "RecordBatch":

@@ -116,7 +116,7 @@ def missing(where: str, what: str, name: str, names: Iterable[str], role: str = 
     """
     known = list(names)
     near = nearest(name, known)
-    said = f": did you mean {told_apart(near[0], name)}? It has " if near else ": it has "
+    said = f": did you mean {distinct_name(near[0], name)}? It has " if near else ": it has "
     place = f" ({role})" if role else ""
     return InputError(f"{where} has no {what} {name!r}{place}{said}{first_names(known)}")
 
@@ -143,12 +143,12 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     return [plain[each] for each in found]
 
 
-def told_apart(name: str, other: str, *, quoted: bool = True) -> str:
+def distinct_name(name: str, other: str, *, quoted: bool = True) -> str:
     r"""A name, with escapes where it would look like the other one.
 
     Examples
     --------
-    >>> print(told_apart("label", "lable"), told_apart("cafe\u0301", "caf\u00e9"))
+    >>> print(distinct_name("label", "lable"), distinct_name("cafe\u0301", "caf\u00e9"))
     'label' 'cafe\u0301', which only looks the same
     """
     same = unicodedata.normalize("NFC", name) == unicodedata.normalize("NFC", other)

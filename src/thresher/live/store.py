@@ -163,7 +163,7 @@ class LiveCounts:
 
     @property
     def journaled(self) -> int:
-        """How many updates were made since the last commit: a crash would lose them."""
+        """How many updates a crash would lose, because they were made after the last commit."""
         return self._journaled
 
     @property
@@ -231,7 +231,9 @@ class LiveCounts:
                 raise InputError(f"ids must be new and distinct, got {again[0]!r} again")
             points = self._counts.side.check_points(X, y)
             if len(names) != len(points):
-                raise InputError(f"there are {len(names)} ids for {len(points)} points")
+                raise InputError(
+                    f"ids must have one entry per row of X, got {len(names)} for {len(points)} rows"
+                )
             kept = self._fitted(points.rows.array)
             with _Undivided(self):
                 self._counts.warn_of_twins(points, stacklevel=3)

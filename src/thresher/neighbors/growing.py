@@ -42,7 +42,7 @@ def grow(
     model = RandomForestClassifier(bootstrap=False) if forest is None else forest
     if not (hasattr(model, "get_params") and "n_estimators" in model.get_params()):
         raise InputError(
-            "forest must be a forest of scikit-learn's, or what grow_forest returns, got "
+            "forest must be a scikit-learn forest or what grow_forest returns, got "
             f"{type(model).__name__}"
         )
     each, splits = trees // folds, split_count(trees, folds)

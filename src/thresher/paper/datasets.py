@@ -59,7 +59,20 @@ class Replay(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Rows and labels 0, 1, ...; `validation` if the set has a separate part for it.
+    """A data set of the paper.
+
+    Parameters
+    ----------
+    name
+        Its name, such as "phoneme".
+    X, y
+        Its rows, and their labels 0, 1, and so on.
+    source
+        Where it comes from, in words.
+    validation
+        Rows and labels of its separate part for validation, if there is one.
+    replay
+        The rows and the noise that the authors drew, if they are known.
 
     Examples
     --------

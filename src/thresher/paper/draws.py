@@ -42,7 +42,14 @@ def seed_of(*names: object) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Points, a validation set, and which points are corrupted.
+    """Points to value, some of them corrupted, and a validation set.
+
+    Parameters
+    ----------
+    X, y, X_val, y_val
+        As in `tknn_shapley`.
+    bad
+        True for the points that are corrupted.
 
     Examples
     --------

@@ -20,10 +20,26 @@ IN_KIND = "other embeddings than the paper's: to be compared in kind"
 class Record:
     """One number of a table: ours, the paper's, and their difference.
 
-    `beyond` is True if they differ by more than two standard errors, and by more than rounding
-    explains. The standard error of the difference is None if it is unknown. In a replay of the
-    authors' rows, it is the error of both means over the noise, and 0 without noise. Otherwise the
-    paper's number comes from one draw of rows, which varies as much as ours do.
+    Parameters
+    ----------
+    task, set, protocol, method, step
+        Which number it is: the task and the data set, "paper" or "clean", the method, and the
+        place on the axis if there is one.
+    measure
+        What is measured, such as "AUROC".
+    ours, deviation, runs
+        Our mean over the runs, their standard deviation, and how many runs there were.
+    paper, paper_deviation
+        What the paper prints.
+    difference, standard_error
+        Ours minus the paper's, and the standard error of that. It is None if it is unknown. In a
+        replay of the authors' rows, it is the error of both means over the noise, and 0 without
+        noise. Otherwise the paper's number comes from one draw of rows, which varies as much as
+        ours do.
+    beyond
+        True if they differ by more than two standard errors, and by more than rounding explains.
+    note
+        Why a number is missing or cannot be judged.
 
     Examples
     --------

@@ -39,6 +39,17 @@ QUICK_SETS = ("2dplanes", "phoneme")
 class Reproduction:
     """One table or figure of the paper, computed again.
 
+    Parameters
+    ----------
+    name
+        The name of the experiment.
+    records
+        All of its numbers.
+    settings
+        How they were computed.
+    missing
+        The data sets that were not available, and why.
+
     Examples
     --------
     >>> from thresher.paper import Reproduction

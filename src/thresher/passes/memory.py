@@ -56,12 +56,12 @@ def check_memory(memory: object) -> int:
     raise InputError(f"memory must be bytes, such as 2000000000 or '2GB', got {memory!r}")
 
 
-def said(size: float) -> str:
+def size_text(size: float) -> str:
     """A number of bytes as text that `check_memory` reads, rounded up.
 
     Examples
     --------
-    >>> said(1_234_567_890), said(999)
+    >>> size_text(1_234_567_890), size_text(999)
     ('1235MB', '999B')
     """
     if size < 10**6:
@@ -123,8 +123,8 @@ class Account:
         if memory is not None and rows < FEWEST:
             least = used + self.standing + FEWEST * self.row
             raise InputError(
-                f"memory of {said(memory)} is too little: these data need at least "
-                f"{said(1.1 * least)}"
+                f"memory of {size_text(memory)} is too little: these data need at least "
+                f"{size_text(1.1 * least)}"
             )
         return rows
 

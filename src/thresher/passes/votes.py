@@ -218,7 +218,7 @@ def _check_leaves(name: str, leaves: Any) -> Array:
         )
     if table.dtype.kind == "f":
         if not (np.isfinite(table) & (table == np.floor(table)) & (abs(table) < 2**53)).all():
-            raise InputError(f"{name} must hold whole numbers, got other floats")
+            raise InputError(f"{name} must hold whole numbers, got floats that are not whole")
         return table.astype(np.int64)
     if table.dtype.kind not in "iub":
         raise InputError(f"{name} must hold whole numbers, got dtype {table.dtype}")
@@ -230,7 +230,9 @@ def _check_unseen(unseen: Any, shape: tuple[int, ...]) -> Flags:
     if table.shape != shape:
         raise InputError(f"unseen has shape {table.shape} but leaves has {shape}")
     if table.dtype.kind != "b" and not np.isin(table, (0, 1)).all():
-        raise InputError("unseen must hold True and False")
+        raise InputError(
+            f"unseen must hold True and False, got other entries of dtype {table.dtype}"
+        )
     return table.astype(np.bool_)
 
 

@@ -55,6 +55,11 @@ def payout(
     Payout
         The statement: `.cents`, `.save(path)` and `.report(path)`.
 
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or no owner has a positive value.
+
     Notes
     -----
     An owner is paid min(cap, max(floor, rate x value)), with the one rate at which all pay adds up

@@ -119,9 +119,10 @@ class PrivatePayout:
 
     @property
     def reserve(self) -> int:
-        """What is left of the pot, or negative if pay exceeds it: for the operator alone.
+        """What is left of the pot, or negative if pay exceeds it.
 
-        It is exact, so anyone who knows it and the pay of all owners but one can compute that one.
+        It is for the operator alone, because it is exact: anyone who knows it and the pay of all
+        owners but one can compute that one.
         """
         return self.pot - sum(line.cents for line in self.lines)
 
@@ -195,6 +196,11 @@ def private_payout(
     -------
     PrivatePayout
         `.line(owner)` is for that owner, `.public()` for everybody, the rest for the operator.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or the release is too uncertain to pay by.
 
     Notes
     -----

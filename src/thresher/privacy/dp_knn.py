@@ -70,7 +70,7 @@ class _NoisyValues:
 
     @cached_property
     def personal_epsilon(self) -> Floats:
-        """The epsilon that each point is exposed to: the same for all."""
+        """The epsilon that each point is exposed to, which is the same for all."""
         return np.full(len(self.values), self.record["epsilon"])
 
     @cached_property
@@ -84,13 +84,13 @@ class _NoisyValues:
 
     @property
     def is_noise(self) -> bool:
-        """Whether the released values are no larger than noise alone would be; see `is_noise`."""
+        """Whether the released values are no larger than noise alone would be."""
         over = float((self.values**2).mean()) if len(self.values) else 0.0
         return over < self.record["sigma"] ** 2 * (1 + 3 * math.sqrt(2 / max(len(self.values), 1)))
 
     @property
     def why_untold(self) -> str:
-        """Why there is no expected error; "" if there is one."""
+        """Why the release cannot state its error; an empty string if it can."""
         return self.error.why
 
     @cached_property
@@ -159,6 +159,11 @@ def dp_knn_shapley(
     -------
     KNNRelease
         Values (sums over the validation set, utility of Jia et al. 2019), record and error.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
 
     Examples
     --------

@@ -127,6 +127,13 @@ def dp_tknn_shapley(
     Release
         Values, prices, record and error.
 
+    Raises
+    ------
+    BudgetError
+        If the release does not fit what is left in the ledger. Then nothing was charged.
+    InputError
+        If an argument cannot be used, or the table would be noise.
+
     Notes
     -----
     The released table is (epsilon, delta)-DP under the stated adjacency, as a public object. So the

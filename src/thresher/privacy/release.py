@@ -84,7 +84,10 @@ class _Outcome:
 
     @property
     def unusable(self) -> dict[int, str]:
-        """The rows that counted for nothing, and why: private, for the holder of the points."""
+        """The rows that counted for nothing, and why.
+
+        This is as private as the points: never publish it, not even the number of such rows.
+        """
         return self._private.unusable()
 
     @cached_property
@@ -105,7 +108,7 @@ class _Outcome:
 
     @cached_property
     def error(self) -> Error:
-        """The expected relative error, and an interval for every value."""
+        """The expected relative error, and an interval for every value, at no cost."""
         values = self.values[self._private.where]
         drawn = self._contributions.values(self._drawn)
         deviation = self._frozen(np.sqrt(((drawn - values) ** 2).mean(axis=0)))
@@ -117,7 +120,7 @@ class _Outcome:
 
     @cached_property
     def why_untold(self) -> str:
-        """Why there is no expected error; "" if there is one."""
+        """Why the release cannot state its error; an empty string if it can."""
         if self._design.untold:
             return self._design.untold
         if self._design.setting.public() is None:
@@ -203,20 +206,13 @@ class Release(_Outcome):
 
     Attributes
     ----------
-    values, values_of(owner)
-        One value per point; show each only to its owner.
+    values
+        One value per point, in input order; show each only to its owner.
     price_list
         The public prices; anyone can value points with them.
     record
         Mechanism, adjacency, unit, epsilon under both adjacencies, delta, sigma, bound, sampling
         scheme, digests, version, ledger entry.
-    error
-        Expected relative error and an interval for every value, at no cost.
-    personal_epsilon
-        For every point, the epsilon that its owner's actual points are exposed to.
-    unusable
-        The rows that counted for nothing, and why. It is as private as the points: never publish
-        it, not even the number of such rows.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 
 from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.inputs.checked_inputs import check_validation, kept
+from thresher.inputs.checked_inputs import check_validation, own_copy
 from thresher.inputs.checks import check_choice
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.privacy.accountants import Adjacency, Budget, Unit
@@ -89,7 +89,7 @@ def _public_side(game: Game) -> PublicSide:
     validation = check_validation(
         game.X_val, game.y_val, metric=game.metric, classes=game.classes, public=True
     )
-    return BallSide(kept(validation), radius, kernel)
+    return BallSide(own_copy(validation), radius, kernel)
 
 
 def _targets_side(game: Game, kernel: Kernel | None) -> TargetSide:

@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.errors import InputError
 from thresher.games.semivalues import check_semivalue
-from thresher.inputs.checked_inputs import check_validation, kept
+from thresher.inputs.checked_inputs import check_validation, own_copy
 from thresher.neighbors.kernel import Kernel
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Budget, check_adjacency
@@ -76,7 +76,7 @@ def _public_side(published: Mapping[str, Any], X_val: Any, y_val: Any, classes: 
         validation = check_validation(
             X_val, y_val, metric=record["metric"], classes=classes, public=True
         )
-        return BallSide(kept(validation), record["radius"], Kernel.recorded(record))
+        return BallSide(own_copy(validation), record["radius"], Kernel.recorded(record))
     listed = PriceList.read(published["prices"]).side
     if not isinstance(listed, ForestSide) or listed.forest.digest() != record["forest_digest"]:
         raise InputError("the forest in the price list is not that of the release")

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from thresher.errors import InputError, ThresherWarning
-from thresher.findings.explained import explain
+from thresher.findings.explanation import explain
 from thresher.findings.label_findings import UnfitError, check_fit
 from thresher.inputs.labels import check_labels, class_list
 from thresher.regression import REGRESSION

@@ -66,7 +66,7 @@
 
   // what is shown
 
-  function told(row) {
+  function decisionText(row) {
     const found = decided(row);
     if (!found) return "";
     if (found.decision !== change) return words[found.decision];
@@ -74,7 +74,7 @@
   }
 
   function mark(row) {
-    const text = told(row);
+    const text = decisionText(row);
     row.line.dataset.decision = text && decided(row).decision;
     row.line.querySelector(".decided")?.remove();
     if (text) row.line.querySelector(".badge").parentElement.append(make("span", { className: "decided" }, `${skipped(row) ? "" : "✓ "}${text}`));
@@ -114,8 +114,8 @@
     byId("yes-text").textContent = drops ? "Yes, drop it" : `Yes, it is ${best}`;
     byId("yes").disabled = best === undefined && !drops;
     byId("no-text").textContent = `No, keep ${own}`;
-    const text = told(row);
-    byId("card-told").textContent = text && (skipped(row) ? "Skipped" : `Decided: ${text}`);
+    const text = decisionText(row);
+    byId("card-decision").textContent = text && (skipped(row) ? "Skipped" : `Decided: ${text}`);
     byId("undo").disabled = !text && !past.some(decided);
     byId("other").value = "";
     byId("why").replaceChildren(...explained(row, review));

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from thresher.array_types import Integers
 from thresher.errors import InputError, ThresherWarning
 from thresher.findings.advice import CLEAR, FEW, SUGGESTIONS
-from thresher.findings.explained import explain
+from thresher.findings.explanation import explain
 from thresher.findings.forecast import Forecast
 from thresher.findings.label_findings import Findings
 from thresher.findings.stability import Stability

@@ -20,7 +20,7 @@ from thresher.inputs.coded import Coded
 from thresher.inputs.labels import Codes
 from thresher.report.phrases import brief, short, whole_percent
 
-MOST_TOLD = 3  # columns of a row
+MOST_SENTENCES = 3  # columns of a row
 MOST_COLUMNS = 256
 MOST_CATEGORIES = 1000  # of a column; more are names rather than categories
 TELLING = 0.4  # how usual under the one label, as a share of how usual under the other, at most
@@ -35,44 +35,47 @@ class Usual:
     """How usual some cells are among the rows with their label, and what to say about each."""
 
     usual: Floats
-    said: Callable[[int, str], str]
+    describe: Callable[[int, str], str]
 
 
 def unlike_columns(
     columns: Mapping[str, Any],
     codes: Codes,
     names: tuple[str, ...],
-    asked: Integers,
+    rows: Integers,
     best: Integers,
 ) -> list[list[Sentence]]:
-    """For each asked row, the most telling columns: the cell, and what it is like.
+    """For each of these rows, the most telling columns: the cell, and what it is like.
 
     `best` are the other labels that the rows are compared with; columns are numbers (floats) or
     anything else, which are categories.
     """
-    found: list[list[tuple[float, Sentence]]] = [[] for _ in asked]
-    own = codes[asked].astype(np.int64)
+    found: list[list[tuple[float, Sentence]]] = [[] for _ in rows]
+    own = codes[rows].astype(np.int64)
     for name, column in list(columns.items())[:MOST_COLUMNS]:
         numeric = isinstance(column, np.ndarray) and column.dtype.kind == "f"
         measure: Callable[..., Usual] = _of_numbers if numeric else _of_categories
         cells = column if numeric else Coded.of([_category(cell) for cell in column])
         if isinstance(cells, Coded) and len(cells.distinct) > MOST_CATEGORIES:
             continue
-        mine, theirs = (measure(cells, codes, asked, labels) for labels in (own, best))
-        for place, row in enumerate(asked.tolist()):
+        mine, theirs = (measure(cells, codes, rows, labels) for labels in (own, best))
+        for place, row in enumerate(rows.tolist()):
             ratio = (mine.usual[place] + LEAST) / (theirs.usual[place] + LEAST)
             if not ratio < TELLING or (numeric and mine.usual[place] > EDGE):
                 continue  # a number that is usual under its own label is no reason
             cell = f"{name}: {_written(column[row])}"
-            both = (mine.said(place, names[own[place]]), theirs.said(place, names[best[place]]))
+            both = (
+                mine.describe(place, names[own[place]]),
+                theirs.describe(place, names[best[place]]),
+            )
             found[place].append((float(ratio), (cell, ", ".join(both))))
-    return [[said for _, said in sorted(each)[:MOST_TOLD]] for each in found]
+    return [[sentence for _, sentence in sorted(each)[:MOST_SENTENCES]] for each in found]
 
 
-def _of_numbers(column: Floats, codes: Codes, asked: Integers, labels: Integers) -> Usual:
+def _of_numbers(column: Floats, codes: Codes, rows: Integers, labels: Integers) -> Usual:
     """How usual numbers are; a missing one is neither usual nor unusual."""
-    cells = column[asked]
-    below, above = np.full(len(asked), np.nan), np.full(len(asked), np.nan)
+    cells = column[rows]
+    below, above = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
     for label in np.unique(labels).tolist():
         members = column[codes == label]
         ordered = np.sort(members[~np.isnan(members)])
@@ -81,19 +84,19 @@ def _of_numbers(column: Floats, codes: Codes, asked: Integers, labels: Integers)
             below[some] = np.searchsorted(ordered, cells[some], side="left") / len(ordered)
             above[some] = 1 - np.searchsorted(ordered, cells[some], side="right") / len(ordered)
 
-    def said(place: int, label: str) -> str:
+    def describe(place: int, label: str) -> str:
         if below[place] >= 1 - EDGE:
             return f"higher than {_most(below[place])} {label} rows"
         if above[place] >= 1 - EDGE:
             return f"lower than {_most(above[place])} {label} rows"
         return f"usual for {label}"
 
-    return Usual(1 - np.fmax(below, above), said)
+    return Usual(1 - np.fmax(below, above), describe)
 
 
-def _of_categories(column: Coded, codes: Codes, asked: Integers, labels: Integers) -> Usual:
-    cells = column.codes[asked]
-    shares, usual = np.zeros(len(asked)), np.zeros(len(asked))
+def _of_categories(column: Coded, codes: Codes, rows: Integers, labels: Integers) -> Usual:
+    cells = column.codes[rows]
+    shares, usual = np.zeros(len(rows)), np.zeros(len(rows))
     for label in np.unique(labels).tolist():
         members = column.codes[codes == label]
         counts = np.bincount(members, minlength=len(column.distinct)) / max(len(members), 1)
@@ -101,10 +104,10 @@ def _of_categories(column: Coded, codes: Codes, asked: Integers, labels: Integer
         shares[some] = counts[cells[some]]
         usual[some] = (counts[None] * (counts[None] <= shares[some, None])).sum(axis=1)
 
-    def said(place: int, label: str) -> str:
+    def describe(place: int, label: str) -> str:
         return f"in {whole_percent(shares[place])} of {label} rows"
 
-    return Usual(usual, said)
+    return Usual(usual, describe)
 
 
 def _most(share: float) -> str:

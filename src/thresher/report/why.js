@@ -2,8 +2,8 @@
 function explained(row, review) {
   const own = review.names[row.label];
   const parts = [shown(row), bars(row, review, own)];
-  if (row.told) {
-    const [near, expected, usual] = row.told;
+  if (row.targets) {
+    const [near, expected, usual] = row.targets;
     parts.push(make("p", {}, `The rows like it (about ${near}) expect ${expected}, give or take ${usual}. Its target is ${own}.`));
   }
   if (row.like) parts.push(named("Most like it", row.like, review, "none"));

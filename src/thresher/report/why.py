@@ -93,7 +93,7 @@ def _about_targets(
         if not np.isnan(findings.expected[row]):
             targets = (findings.expected[row], findings.usual[row])
             near = short(round(float(findings.near[row])))
-            found[place]["told"] = [near, *(short(round(float(each), 12)) for each in targets)]
+            found[place]["targets"] = [near, *(short(round(float(each), 12)) for each in targets)]
         if ranked:
             order = ranked[place][: AGAINST + FOR]
             found[place]["like"] = _named(subject, details, order)

@@ -25,7 +25,7 @@ def leave_one_out(
 ) -> Valuation:  # fmt: skip
     """How much accuracy is lost if each point is left out of the training data.
 
-    This is exact, with one fit for each point and one for all. The other arguments are those of
+    This is exact, with one fit for each point and one for all. All arguments are those of
     `data_shapley`.
 
     Examples

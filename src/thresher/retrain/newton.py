@@ -82,8 +82,9 @@ class Newton(Refit):
                 single = super().evaluate([mask])
                 outcome.add(single.utilities[0], failed=single.failed[0])
                 outcome.warned += 1
-                said = f"not accelerated, no convergence {single.complaint}"
-                outcome.complain(RuntimeWarning(said))
+                why = "not accelerated, because Thresher's own fit did not converge"
+                more = f"; scikit-learn says: {single.complaint}" if single.complaint else ""
+                outcome.complain(RuntimeWarning(why + more))
             if enough is not None and enough(outcome.utilities[-1]):
                 break
         return outcome

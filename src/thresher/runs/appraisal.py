@@ -77,6 +77,11 @@ def appraise_files(
         Only warn of a price list whose values are too large, and of points that are plainly on
         another scale than its validation set; without it both are refused.
 
+    Returns
+    -------
+    Appraisal
+        `.values` has one value per point.
+
     Examples
     --------
     >>> import tempfile

@@ -56,7 +56,7 @@ def choose_method(settings: Settings, table: Table | None, points: Columns) -> C
     return settings, about
 
 
-def as_asked(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
+def original_settings(settings: Settings, chosen: Mapping[str, Any]) -> Settings:
     """The settings before a method was chosen, which make the same run again."""
     return dataclasses.replace(settings, method=AUTO) if "why" in chosen else settings
 

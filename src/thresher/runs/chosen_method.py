@@ -107,7 +107,7 @@ def _finite(table: Any) -> Any:
 def _by_nearest(
     settings: Settings, data: Data, common: dict[str, Any]
 ) -> tuple[Valuation, Findings]:
-    from thresher.findings.explained import nearest_findings
+    from thresher.findings.explanation import nearest_findings
     from thresher.knn import knn_shapley
 
     utility: Any = settings.utility

@@ -28,10 +28,10 @@ from thresher.passes.parts import Place
 from thresher.passes.problem import Priced, Problem
 from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.progress import Advance
-from thresher.runs.choice import ARRAYS, as_asked, choose_method
+from thresher.runs.choice import ARRAYS, choose_method, original_settings
 from thresher.runs.chosen_method import radius_of
-from thresher.runs.guessed import Guesses, guess_roles, told_guesses, with_first_rows
 from thresher.runs.hints import run_hints
+from thresher.runs.roles import Guesses, guess_record, guess_roles, with_first_rows
 from thresher.runs.settings import Settings
 from thresher.runs.sources import (
     check_date_formats,
@@ -211,7 +211,7 @@ class FileRun:
         """What was guessed, for the record."""
         what = f"{self.table.name} column {self.settings.label!r}"
         labels = list(priced.meaning.values())
-        return told_guesses(self.settings, self.guesses, labels, what, priced.rows)
+        return guess_record(self.settings, self.guesses, labels, what, priced.rows)
 
     def record(
         self, rows: int, guessed: Mapping[str, Any], how: Mapping[str, Any]
@@ -221,7 +221,7 @@ class FileRun:
         encoder = self.encoder.describe()
         encoder["fitted_on"]["rows"] = rows
         return {
-            **as_asked(self.settings, self.chosen).record(),
+            **original_settings(self.settings, self.chosen).record(),
             "input_digest": points["digest"],
             "points": points,
             "chosen": dict(self.chosen),

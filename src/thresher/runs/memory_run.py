@@ -15,7 +15,7 @@ from thresher.array_types import Integers
 from thresher.errors import LabelWarning, in_options
 from thresher.findings.label_findings import Findings
 from thresher.findings.review_list import review_list
-from thresher.runs.choice import as_asked
+from thresher.runs.choice import original_settings
 from thresher.runs.chosen_method import Checked, Data, grown, value_data
 from thresher.runs.hints import category_hints, doubtful_labels, id_hints, run_hints
 from thresher.runs.next_step import DECIDED, clean_command
@@ -160,7 +160,7 @@ class MemoryRun:
 def value_files(
     settings: Settings, *, progress: bool = False, check: Callable[[Columns], object] | None = None
 ) -> MemoryRun:
-    r"""Value the points of a file.
+    r"""Value the points of a file, as `thresher value` does.
 
     Parameters
     ----------
@@ -170,6 +170,12 @@ def value_files(
         Show progress bars on standard error.
     check
         Called with the points as soon as they are read, to raise if they cannot be used.
+
+    Returns
+    -------
+    MemoryRun
+        `.valuation` has the values, `.findings` the suggestions if the method makes some, and
+        `.points` the rows that were valued.
 
     Examples
     --------
@@ -205,7 +211,7 @@ def value_files(
         valuation, findings, checked = value_data(
             settings, data, owners=points.owners, progress=progress, forest=forest
         )
-    asked = as_asked(settings, sources.about["chosen"])
+    asked = original_settings(settings, sources.about["chosen"])
     record = {**asked.record(), **sources.about, "encoder": encoder.describe()}
     return MemoryRun(
         settings, points, validation, data, encoder, valuation, findings, checked, record, suggested

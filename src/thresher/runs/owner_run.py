@@ -19,12 +19,12 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.in_parts import Run
 from thresher.passes.memory import check_memory
 from thresher.passes.owner_passes import OWNER, OwnerRun, run_owners_on_dask
-from thresher.runs.choice import as_asked
+from thresher.runs.choice import original_settings
 from thresher.runs.chosen_method import Data, grown, radius_of, target_data
 from thresher.runs.file_run import FileRun
-from thresher.runs.guessed import told_roles
 from thresher.runs.memory_run import encoded
 from thresher.runs.results import about_cells, write_columns
+from thresher.runs.roles import role_record
 from thresher.runs.settings import REGRESSION, Settings
 from thresher.runs.sources import read_sources
 from thresher.runs.table_folder import cluster, file_partitions
@@ -73,7 +73,7 @@ def value_owners(
             reading = Run(run.problem, run.source, kept, memory, held=OWNER)
             found = OwnerRun(reading, progress=progress).valuation()
         how = {"streamed": {"memory": memory}}
-    record = run.record(found.params["points"], told_roles(run.guesses), how)
+    record = run.record(found.params["points"], role_record(run.guesses), how)
     return OwnersValued(found, record)
 
 
@@ -85,7 +85,7 @@ def _in_memory(settings: Settings, *, progress: bool) -> OwnersValued:
         warnings.filterwarnings("ignore", "y and y_val", LabelWarning)  # hints say it
         found = _valued(settings, data, points.owners, progress=progress)
     counts = Counter(points.owners)
-    asked = as_asked(settings, sources.about["chosen"])
+    asked = original_settings(settings, sources.about["chosen"])
     record = {**asked.record(), **sources.about, "encoder": encoder.describe()}
     return OwnersValued(found, record, tuple(counts[owner] for owner in found.owners or ()))
 

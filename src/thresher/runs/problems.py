@@ -19,15 +19,15 @@ from thresher.inputs.coded import Coded
 from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import nearest
 from thresher.runs.choice import ARRAYS, choose_method
-from thresher.runs.guessed import (
+from thresher.runs.hints import category_hint, label_hints
+from thresher.runs.roles import (
     find_roles,
+    guess_record,
     look_at,
     name_guesses,
     no_label,
-    told_guesses,
     with_first_rows,
 )
-from thresher.runs.hints import category_hint, label_hints
 from thresher.runs.settings import Settings
 from thresher.runs.sources import like_points, point_columns, role_of, validation_table
 from thresher.runs.unlabeled import unlabeled_columns
@@ -168,7 +168,7 @@ class ProblemSearch:
             self.leave_out(str(settings.owner))
         with self.checking() as wrong:
             points = point_columns(self.settings, table)
-            told_guesses(settings, {}, points.labels, f"{table.name} column {settings.label!r}")
+            guess_record(settings, {}, points.labels, f"{table.name} column {settings.label!r}")
         if wrong:
             self._fix_labels(table, wrong[0])
         return not wrong

@@ -50,7 +50,7 @@ CHOICES = {  # of options that take one of a few words
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user wants, named as the options of the command.
+    """The settings of `thresher value`, named like its options.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Settings:
         "local", or "dask": a cluster.
     guess
         Those of label, id and owner that may be guessed from the table; see
-        `thresher.runs.guessed`. It is in no record: what was guessed is.
+        `thresher.runs.roles`. It is in no record: what was guessed is.
     named
         Options that somebody typed. They must fit the method even if they are the default.
 
@@ -231,8 +231,8 @@ class Settings:
             check_number(option("empty"), self.empty, least=-MAX_TARGET, most=MAX_TARGET)
             if self.utility == "jia2019":
                 raise InputError(
-                    f"{option('empty')} cannot be used with {option('utility', 'jia2019')}, where "
-                    "no points have the utility 0: leave one of the two out"
+                    f"{option('empty')} cannot be used with {option('utility', 'jia2019')}, whose "
+                    "utility without points is always 0: leave one of the two out"
                 )
 
     def _check_engine(self) -> None:
@@ -323,7 +323,8 @@ class Settings:
         for name, methods in wanted.items():
             fits = {*methods, AUTO} if {"forest", "tknn"} & {*methods} else methods
             if name in self.asked and self.method not in fits:
-                listed = " or ".join(methods)
+                *first, last = methods
+                listed = f"{', '.join(first)} or {last}" if first else last
                 raise InputError(
                     f"{option(name)} needs {option('method')} {listed}, but the method is "
                     f"{self.method}"
@@ -361,7 +362,7 @@ class Settings:
 
     def given(self) -> dict[str, Any]:
         """The settings that are not the default."""
-        pairs = ((each, getattr(self, each.name)) for each in KEPT)
+        pairs = ((each, getattr(self, each.name)) for each in RECORDED)
         return {each.name: entry for each, entry in pairs if entry != each.default}
 
     @property
@@ -372,7 +373,7 @@ class Settings:
     def record(self) -> dict[str, Any]:
         """What makes the same run again: versions, the command and the settings."""
         versions = {"thresher": __version__, "numpy": np.__version__}
-        kept = {each.name: getattr(self, each.name) for each in KEPT}
+        kept = {each.name: getattr(self, each.name) for each in RECORDED}
         return {**versions, "command": self.command(), "settings": kept}
 
     def command(self) -> str:
@@ -384,7 +385,7 @@ class Settings:
         return shlex.join(words)
 
 
-KEPT = tuple(each for each in fields(Settings) if each.metadata.get("kept", True))
+RECORDED = tuple(each for each in fields(Settings) if each.metadata.get("kept", True))
 
 
 def _written(entry: Any) -> list[str]:

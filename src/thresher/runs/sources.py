@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from thresher.errors import InputError, option
 from thresher.inputs.checks import MAX_MAGNITUDE, rows_text
 from thresher.inputs.coded import Coded
-from thresher.inputs.spelling import nearest, told_apart
+from thresher.inputs.spelling import distinct_name, nearest
 from thresher.metrics import SMALLEST_SQUARE, squared_lengths
 from thresher.runs.choice import choose_method
-from thresher.runs.guessed import guess_roles, told_guesses
+from thresher.runs.roles import guess_record, guess_roles
 from thresher.runs.settings import HELD_OUT, Settings
 from thresher.runs.unlabeled import check_labeled, unlabeled_columns, with_labels
 from thresher.tables.column_profile import is_id_name, profile
@@ -46,7 +46,7 @@ def read_sources(settings: Settings) -> Sources:
     settings, guesses = guess_roles(settings, table)
     points = point_columns(settings, table)
     blank = unlabeled_columns(points, settings, table)
-    guessed = told_guesses(
+    guessed = guess_record(
         settings, guesses, points.labels, f"{table.name} column {settings.label!r}"
     )
     settings, chosen = choose_method(settings, table, points)
@@ -196,14 +196,16 @@ def check_same_features(points: Columns, names: list[str], table: Table) -> None
     first = lacking[0]
     if len(lacking) == 1:
         near = renamed[first]
-        like = f" (it has {told_apart(near, first)})" if near else ""
+        like = f" (it has {distinct_name(near, first)})" if near else ""
         raise InputError(
             f"{table.name} has no column {first!r}{like}, which is a feature of {points.source}: "
             f"{_way_out(points, first, near)}"
         )
     shown = ", ".join(map(repr, lacking[:SHOWN]))
     more = f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
-    pairs = [f"{name!r} may be {told_apart(near, name)}" for name, near in renamed.items() if near]
+    pairs = [
+        f"{name!r} may be {distinct_name(near, name)}" for name, near in renamed.items() if near
+    ]
     alike = f"; there, {', '.join(pairs[:SHOWN])}" if pairs else ""
     raise InputError(
         f"{table.name} lacks {len(lacking)} of the {len(names)} features of {points.source}: "

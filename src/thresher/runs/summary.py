@@ -50,7 +50,7 @@ class Summary:
             None if findings is None else findings.counts(), _worst(run),
             None if valuation.owners is None else valuation.by_owner(),
             run.hints(), run.record, wrote,
-            [] if run.settings.method == "tknn" else copies_told(run),
+            [] if run.settings.method == "tknn" else copy_lines(run),
             None if findings is None else findings.forecast,
         )  # fmt: skip
 
@@ -114,7 +114,7 @@ def _worst(run: MemoryRun) -> list[dict[str, Any]]:
     return found
 
 
-def copies_told(run: MemoryRun) -> list[str]:
+def copy_lines(run: MemoryRun) -> list[str]:
     """Lines that say where copies have different labels, and how many rows are copies."""
     copies, found = run.copies, []
     for kind, count, groups in (

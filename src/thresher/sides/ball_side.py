@@ -311,4 +311,4 @@ def only_ball(side: object) -> BallSide:
     """`side`, if it has a validation set and a radius."""
     if isinstance(side, BallSide):
         return side
-    raise InputError(f"this needs a validation set and a radius, but the judges are {side}")
+    raise InputError(f"this works only with a validation set and a radius, not with {side}")

@@ -17,7 +17,7 @@ from thresher.games.owner_values import OwnerGames
 from thresher.games.ring_targets import RingTargetGame
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import Grid, TargetGame, shifted
-from thresher.inputs.checked_inputs import Points, check_validation, kept
+from thresher.inputs.checked_inputs import Points, check_validation, own_copy
 from thresher.inputs.checks import check_radius
 from thresher.inputs.labels import Classes
 from thresher.neighbors.kernel import Kernel
@@ -144,7 +144,7 @@ def target_side(
     low, high = public_bounds(bounds, targets)
     classes = TargetClasses((TARGETS,), Grid.over(low, high), (low, high))
     codes = classes.encode("y_val", targets.judges)
-    judges = replace(kept(validation), codes=codes, classes=classes)
+    judges = replace(own_copy(validation), codes=codes, classes=classes)
     return TargetSide(judges, check_radius(radius), kernel, targets.empty)
 
 

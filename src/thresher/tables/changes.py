@@ -29,7 +29,7 @@ from thresher.findings.advice import SUGGESTIONS
 from thresher.findings.target_advice import TARGET_SUGGESTIONS
 from thresher.inputs.checks import rows_text
 from thresher.inputs.labels import is_missing
-from thresher.inputs.spelling import nearest, told_apart, whole_number
+from thresher.inputs.spelling import distinct_name, nearest, whole_number
 from thresher.tables.columns import entries_of
 from thresher.tables.formulas import meant
 from thresher.tables.new_labels import fitting_label
@@ -310,7 +310,7 @@ def _row_of_id(verb: str, entry: str, places: Mapping[str, int] | None) -> int:
         raise InputError(f"{option(verb)} names ids: name their column with {option('id')}")
     if entry not in places:
         near = nearest(entry, places)
-        hint = f": did you mean {told_apart(near[0], entry)}?" if near else ""
+        hint = f": did you mean {distinct_name(near[0], entry)}?" if near else ""
         raise InputError(f"{option(verb)} names the id {entry!r}, which no row has{hint}")
     return places[entry]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from thresher.errors import InputError, option
-from thresher.inputs.spelling import MOST_NAMES, nearest, told_apart
+from thresher.inputs.spelling import MOST_NAMES, distinct_name, nearest
 from thresher.tables.packing import inner_name, is_packed, is_zip
 
 KINDS = {
@@ -171,7 +171,7 @@ def _nearest_files(path: Path) -> str:
     names = sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
     near = nearest(path.name, names)
     if near:
-        names = [told_apart(str(folder / name), str(path), quoted=False) for name in near]
+        names = [distinct_name(str(folder / name), str(path), quoted=False) for name in near]
         return f": did you mean {' or '.join(names)}?"
     tables = [name for name in names if _is_table(folder / name)]
     return f": {folder} has {', '.join(tables[:MOST_NAMES])}" if tables else ""

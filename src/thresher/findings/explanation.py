@@ -61,6 +61,16 @@ def explain(
     unseen
         As in `leaf_shapley`, if it was given there.
 
+    Returns
+    -------
+    Findings
+        A suggestion for each point, and the evidence for it.
+
+    Raises
+    ------
+    InputError
+        If the data are not those that were valued, or the method does not support it.
+
     Notes
     -----
     By a radius, the evidence is the validation points near a point. By nearest neighbors, it is the

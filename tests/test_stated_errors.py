@@ -1,4 +1,4 @@
-"""Errors that releases tell of themselves, against the true ones."""
+"""Errors that releases state, next to the true ones."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def problem(seed):
 
 
 def errors(data, epsilon):
-    """The true error of a release of owners, the one told, and the share of intervals that hold."""
+    """The true error of a release of owners, the stated one, and the share of values in their intervals."""
     points = len(data[1])
     found = th.dp_tknn_shapley(
         *data, epsilon=epsilon, delta=1e-4, seed=0, owners=np.arange(points) // OWNED,
@@ -27,15 +27,15 @@ def errors(data, epsilon):
     )  # fmt: skip
     exact = th.tknn_shapley(*data).values
     true = np.sqrt(((found.values - exact) ** 2).mean() / (exact**2).mean())
-    held = ((found.error.low <= exact) & (exact <= found.error.high)).mean()
-    return true, found.error.relative, held
+    inside = ((found.error.low <= exact) & (exact <= found.error.high)).mean()
+    return true, found.error.relative, inside
 
 
-def test_owners_tell_their_error_within_a_factor():
-    """With small noise they once told three times too much."""
-    true, told, held = np.mean([errors(problem(seed), 10) for seed in range(3)], axis=0)
-    assert true / 1.5 < told < 1.5 * true
-    assert 0.85 < held < 0.97
+def test_releases_of_owners_state_their_error_within_a_factor():
+    """With small noise they once stated three times too much."""
+    true, stated, inside = np.mean([errors(problem(seed), 10) for seed in range(3)], axis=0)
+    assert true / 1.5 < stated < 1.5 * true
+    assert 0.85 < inside < 0.97
 
 
 def test_points_longer_than_all_public_rows_are_reckoned_with():
@@ -67,7 +67,7 @@ def letters(shift, seed=0):
 
 @pytest.mark.parametrize("epsilon", [1, 10])
 @pytest.mark.parametrize("mechanism", ["table", "cells"])
-def test_points_unlike_the_validation_set_get_no_error_told(mechanism, epsilon):
+def test_points_unlike_the_validation_set_state_no_error(mechanism, epsilon):
     options = {"epsilon": epsilon, "delta": 1e-4, "seed": 0, "mechanism": mechanism}
     alike = th.dp_tknn_shapley(*letters(0), **options).error
     assert alike.relative is not None
@@ -77,8 +77,8 @@ def test_points_unlike_the_validation_set_get_no_error_told(mechanism, epsilon):
     assert np.isnan(shifted.low).all()
 
 
-def test_cells_of_many_classes_tell_their_error_within_a_factor():
-    """With few public rows of each class in a cell, they once told half of it."""
+def test_cells_of_many_classes_state_their_error_within_a_factor():
+    """With few public rows of each class in a cell, they once stated half of it."""
     found = []
     for seed in range(4):
         data = letters(0, seed)
@@ -87,9 +87,9 @@ def test_cells_of_many_classes_tell_their_error_within_a_factor():
         true = np.sqrt(((release.values - exact) ** 2).mean() / (exact**2).mean())
         inside = (release.error.low <= exact) & (exact <= release.error.high)
         found.append((true, release.error.relative, inside.mean()))
-    true, told, held = np.mean(found, axis=0)
-    assert true / 1.5 < told < 1.5 * true
-    assert 0.8 < held < 0.97
+    true, stated, inside = np.mean(found, axis=0)
+    assert true / 1.5 < stated < 1.5 * true
+    assert 0.8 < inside < 0.97
 
 
 def test_other_shares_of_classes_are_no_misfit():
@@ -104,8 +104,8 @@ def test_other_shares_of_classes_are_no_misfit():
         assert th.dp_tknn_shapley(*data, **options).error.relative is not None
 
 
-def test_numbers_tell_their_error_within_a_factor():
-    """What clipping leaves of a count it leaves of sums of targets too: they once told triple."""
+def test_numbers_state_their_error_within_a_factor():
+    """Clipping shortens sums of targets as it shortens counts. The error was once stated triple."""
     random = np.random.default_rng(0)
     X = random.random((3200, 2))
     y = np.floor(4 * X[:, 0]) + (X[:, 1] > 0.5) + 0.1 * random.normal(size=3200)

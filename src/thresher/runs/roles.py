@@ -1,4 +1,4 @@
-"""What the columns of a table are for, if the user does not say: guessed, told and recorded."""
+"""What the columns of a table are for, if the user does not say: guessed, shown, and recorded."""
 
 from __future__ import annotations
 
@@ -94,18 +94,18 @@ def find_roles(
     return {role: found[role] for role in ("label", "id", "owner") if role in found}
 
 
-def told_guesses(
+def guess_record(
     settings: Settings, guesses: Guesses, labels: Any, what: str, rows: int | None = None
 ) -> dict[str, Any]:
     """The guesses for the record, the task among them; labels that may be amounts are refused."""
-    found = told_roles(guesses)
+    found = role_record(guesses)
     if settings.task is not None:
         return found
     why = infer_task(what, Coded.of(labels).distinct, rows or len(labels))
     return {**found, "task": {"task": "classification", "why": why}}
 
 
-def told_roles(guesses: Guesses) -> dict[str, Any]:
+def role_record(guesses: Guesses) -> dict[str, Any]:
     """The columns that were guessed, for the record."""
     return {role: {"column": each.column, "why": each.why} for role, each in guesses.items()}
 

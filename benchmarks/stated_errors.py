@@ -1,13 +1,13 @@
-"""Errors that releases tell of themselves against the true ones, and bounds that fit the points.
+"""Errors that releases state next to the true ones, and bounds that fit the points.
 
-.venv/bin/python benchmarks/told_errors.py [--data FOLDER] [--seeds 1] [--sets phoneme wind ...]
+.venv/bin/python benchmarks/stated_errors.py [--data FOLDER] [--seeds 1] [--sets phoneme wind ...]
     [--kinds owners ...] [--points 20000 ...]
 
 Sets are made up ("normal": two classes, "blobs": three, "letters": 26) or the paper's. Validation
 rows and points are drawn alike, a tenth of the points has a flipped label, and columns are scaled
 by the validation set. "fitted" is the table with `points=`, "counted" that with a noisy count of
 points, "owners" one of owners with ten points each and `points_per_owner=10`. "prior" and "score"
-are what the validation set says alone, for no budget. Errors are those of releases that tell one.
+are what the validation set says alone, for no budget. Errors are those of releases that state one.
 In the set "shifted" (26 classes, 300 points), validation rows lie one standard deviation away from
 the points in every column. With --kinds or --points the other rows stay as they were measured.
 """
@@ -39,7 +39,7 @@ FREE = {
     "score": lambda *data: th.zero_budget_score(*data).values,
 }
 SETS = ["normal", "blobs", "letters", "phoneme", "2dplanes", "shifted"]
-COLUMNS = ("true", "told", "held", "spearman")
+COLUMNS = ("true", "stated", "inside", "spearman")
 
 
 def rows_of(name, count, seed, shelf):
@@ -84,7 +84,7 @@ def contenders(points):
 
 
 def measure(name, points, validation, seed, shelf, kinds):
-    """True and told errors of everything on one set."""
+    """True and stated errors of everything on one set."""
     data = problem(name, points, validation, seed, shelf)
     if data is None:
         return
@@ -94,8 +94,8 @@ def measure(name, points, validation, seed, shelf, kinds):
         values = FREE[kind](*data)
         missed = np.sqrt(((values - exact) ** 2).mean() / (exact**2).mean())
         yield about | {
-            "epsilon": 0.0, "kind": kind, "bound": None, "true": float(missed), "told": None,
-            "held": None, "spearman": float(spearmanr(values, exact)[0]),
+            "epsilon": 0.0, "kind": kind, "bound": None, "true": float(missed), "stated": None,
+            "inside": None, "spearman": float(spearmanr(values, exact)[0]),
         }  # fmt: skip
     for epsilon in EPSILONS:
         for kind in (kind for kind in kinds if kind not in FREE):
@@ -105,9 +105,9 @@ def measure(name, points, validation, seed, shelf, kinds):
             missed = np.sqrt(((found.values - exact) ** 2).mean() / (exact**2).mean())
             yield about | {
                 "epsilon": epsilon, "kind": kind, "bound": found.record["bound"],
-                "true": float(missed), "told": error.relative,
-                "held": None
-                if error.relative is None  # a table that is noise tells no error
+                "true": float(missed), "stated": error.relative,
+                "inside": None
+                if error.relative is None  # a table that is noise states no error
                 else float(((error.low <= exact) & (exact <= error.high)).mean()),
                 "spearman": float(spearmanr(found.values, exact)[0]),
             }  # fmt: skip
@@ -150,22 +150,22 @@ def table_of(rows):
     keys = dict.fromkeys((r["points"], r["validation"], r["epsilon"], r["kind"]) for r in rows)
     for key in keys:
         own = [r for r in rows if (r["points"], r["validation"], r["epsilon"], r["kind"]) == key]
-        told = [row for row in own if row["told"] is not None]
+        stating = [row for row in own if row["stated"] is not None]
         means = [
-            float(np.mean([row[column] for row in told])) if told else float("nan")
+            float(np.mean([row[column] for row in stating])) if stating else float("nan")
             for column in COLUMNS
         ]
         means[3] = float(np.mean([row["spearman"] for row in own]))
-        if not told:  # what is wrong is known here, though not to the release
+        if not stating:  # what is wrong is known here, though not to the release
             means[0] = float(np.mean([row["true"] for row in own]))
         shown = f"{means[0]:.4f} | {means[1]:.4f} | {means[2]:.2f} | {means[3]:.4f}"
-        shown += f" | {len(told)} of {len(own)}"
+        shown += f" | {len(stating)} of {len(own)}"
         lines.append(f"| {' | '.join(map(str, key))} | {shown.replace('nan', '-')} |")
     return lines
 
 
 def main():
-    """Measure and write results/told-errors.json and .md."""
+    """Measure and write results/stated-errors.json and .md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data")
     parser.add_argument("--seeds", type=int, default=1)
@@ -174,7 +174,7 @@ def main():
     parser.add_argument("--points", nargs="+", type=int, default=[points for points, _ in SIZES])
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    shelf, path = Shelf(arguments.data), HERE / "results" / "told-errors.json"
+    shelf, path = Shelf(arguments.data), HERE / "results" / "stated-errors.json"
     rows = json.loads(path.read_text())["rows"] if path.exists() else []
     result = {"rows": rows}
     for points, validation in SIZES:
@@ -190,7 +190,7 @@ def main():
         rows[:] = [r for r in rows if (r["points"], r["validation"], r["kind"]) not in new] + found
         rows.sort(key=place)
         result.pop("machine", None)
-        store("told-errors", result, render(result))
+        store("stated-errors", result, render(result))
     print(render(result))
 
 
