@@ -1,4 +1,7 @@
-"""The reference of the command `thresher`, made from the command itself, for docs/cli.md."""
+"""The reference of the command `thresher`, made from the command itself, for docs/cli.md.
+
+It goes where that page has the comment `<!-- all commands -->`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import typer.main
 
 from thresher.cli import app as thresher_app
 
-OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
+PLACE = "<!-- all commands -->"
+CODE = re.compile(r"(`.+?`|\*\*.+?\*\*|(?<![\w-])--?[a-z][a-z-]*)")  # help sets code in bold
 
 
 def all_commands() -> str:
@@ -20,10 +24,10 @@ def all_commands() -> str:
 
 
 def walk(command: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """A command and all commands below it, each with the words that call it."""
+    """A command and all commands below it, in the order of its help, each with what calls it."""
     words = words or ("thresher",)
     yield words, command
-    for name, inner in sorted(getattr(command, "commands", {}).items()):
+    for name, inner in getattr(command, "commands", {}).items():
         yield from walk(inner, *words, name)
 
 
@@ -35,6 +39,8 @@ def section(words: tuple[str, ...], command: Any) -> list[str]:
         usage = " ".join(command.get_usage(context).split()).removeprefix("Usage: ")
         first, *more = map(paragraph, command.help.split("\n\n"))
         blocks += [first, f"```text\n{usage}\n```", *more]
+    if inner := getattr(command, "commands", {}):
+        blocks.append("\n".join(overview(name, inner)))
     panels: dict[str, list[str]] = {}
     for each in command.params:
         option = each.opts[0].startswith("-")
@@ -42,6 +48,14 @@ def section(words: tuple[str, ...], command: Any) -> list[str]:
         written, text = each.get_help_record(context)
         panels.setdefault(title, []).append(f"`{written}`\n: {plain(text)}")
     return blocks + [block for title, told in panels.items() for block in (f"**{title}**", *told)]
+
+
+def overview(name: str, commands: dict[str, Any]) -> Iterator[str]:
+    """A row of a table for each command: a link to its section, and the first line of its help."""
+    yield "| command | what it does |\n|---|---|"
+    for inner, command in commands.items():
+        first = " ".join(command.help.split("\n\n")[0].split())
+        yield f"| [{name} {inner}](#{name.replace(' ', '-')}-{inner}) | {plain(first)} |"
 
 
 def paragraph(text: str) -> str:
@@ -53,9 +67,21 @@ def paragraph(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text in which nothing is markup, except options, which are code."""
-    parts = OPTION.split(text)
+    """Text in which nothing is markup, except code."""
+    parts = CODE.split(text)
     return "".join(
-        f"`{part}`" if place % 2 else re.sub(r"([\\`*_<>\[\]|])", r"\\\1", part)
+        f"`{part.strip('`*')}`" if place % 2 else re.sub(r"([\\`*_<>\[\]|])", r"\\\1", part)
         for place, part in enumerate(parts)
     )
+
+
+def fill(_: Any, __: str, source: list[str]) -> None:
+    """Put the reference where a page asks for it."""
+    if PLACE in source[0]:
+        source[0] = source[0].replace(PLACE, all_commands())
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Join Sphinx."""
+    app.connect("source-read", fill)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -27,7 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "generated_text",
+    "command_pages",
     "measured_pages",
     "reference_links",
     "site_checks",
@@ -35,6 +35,8 @@ extensions = [
 exclude_patterns = ["_build", "examples", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 suppress_warnings = ["ref.python"]  # `values` of several results
 default_role = "code"  # docstrings write `names` as Markdown does
+highlight_options = {"python": {"stripnl": True}}  # doctests in pages end with an empty line
+toc_object_entries_show_parents = "hide"  # the longer names of methods do not fit
 
 myst_heading_anchors = 4  # [text](page.md#heading), as on GitHub
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
@@ -42,12 +44,14 @@ myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 autosummary_generate = True
 # some disks take payout.html and Payout.html for the same file
 autosummary_filename_map = {"thresher.Payout": "thresher.Payout_class"}
-autodoc_typehints = "none"  # the signature has them
+autodoc_typehints = "none"  # the text says what to pass
 autodoc_default_options = {
     "members": True,
+    "show-inheritance": True,
     "exclude-members": "set_score_request, set_fit_request, set_predict_request",  # scikit-learn's
 }
 napoleon_google_docstring = False
+napoleon_attr_annotations = False
 napoleon_use_ivar = True
 napoleon_use_param = False  # one entry for "X, y", not its text twice
 
@@ -57,7 +61,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
-    "min_reported_time": 10,
+    "min_reported_time": 60,
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
@@ -66,7 +70,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
-copybutton_prompt_text = r">>> |\.\.\. ?|\$ "  # the button copies what one types
+copybutton_selector = ":not(.highlight-text, .sphx-glr-script-out) > .highlight pre"  # not output
+copybutton_prompt_text = r">>> |\.\.\.(?: |$)|\$ "  # the button copies what one types
 copybutton_prompt_is_regexp = True
 copybutton_line_continuation_character = "\\"
 
@@ -76,6 +81,8 @@ html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["file_search.js"]
+html_search_scorer = str(HERE / "search_order.js")
+html_use_index = False
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_theme_options = {
     "logo": {"text": f"Thresher {version}"},

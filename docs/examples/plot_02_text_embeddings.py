@@ -55,13 +55,14 @@ for row in worst[:5]:
 
 # %%
 # The second and the third of the twelve numbers separate the three topics. Red texts disagree with
-# the trusted texts around them.
+# the trusted texts around them. They are drawn last, on top of the others.
 
 colors = LinearSegmentedColormap.from_list("values", ["red", "darkgray", "blue"])
 limit = np.abs(valuation.values).max()
 figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
+order = valuation.values.argsort()[::-1]
 spots = axis.scatter(
-    X[:, 1], X[:, 2], c=valuation.values, cmap=colors, vmin=-limit, vmax=limit, s=14
+    X[order, 1], X[order, 2], c=valuation.values[order], cmap=colors, vmin=-limit, vmax=limit, s=14
 )
 for topic in WORDS:
     middle = np.median(X[y == topic, 1:3], axis=0)
