@@ -103,8 +103,8 @@ def doubtful_labels(
     alike = [label for same in look_alikes([*points, *validation]) for label in same]
     if alike and not split:
         found.append(
-            f"labels that differ only in how they are written are different classes: {named(alike)}; "
-            "write them alike if they mean the same"
+            "labels that differ only in how they are written are different classes: "
+            f"{named(alike)}; write them alike if they mean the same"
         )
     if not keep_na and (words := _no_labels([*points, *validation])):
         missing = option("na", list(dict.fromkeys(word.strip() for word in words)))
