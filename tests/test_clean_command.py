@@ -194,11 +194,23 @@ def test_what_the_command_cannot_do_is_refused(points, change, arguments, words)
     assert not Path("b.csv").exists()
 
 
+def test_the_column_of_labels_is_asked_for_by_the_names_that_there_are(points):
+    put("a.csv", Path("a.csv").read_bytes().replace(b"id,x,y", b"id,x,kind"))
+    done = run("a.csv", *V, "--drop", "drop", "--out", "b.csv")
+    assert done.returncode == 1
+    said = "which column of a.csv holds the labels? Name it with --label; it has 'id', 'x', 'kind'"
+    assert said in done.stderr
+    assert run("a.csv", "--drop", "rows:0", "--out", "b.csv").returncode == 0  # needs no labels
+
+
 def test_findings_of_other_data_are_refused(points):
     put("a.csv", Path("a.csv").read_bytes().replace(b"0.10", b"0.11"))
     drop = ("--drop", "drop", "--out", "b.csv")
     done = run("a.csv", *V, *drop)
-    assert "v.parquet was not made from the current a.csv" in done.stderr
+    assert (
+        "v.parquet was not made from the current a.csv: run thresher value on a.csv, and use its "
+        "values\n" in done.stderr
+    )
     pq.write_table(findings().slice(0, 4), "v.parquet")
     done = run("a.csv", *V, *drop)
     assert "v.parquet has 4 rows but a.csv has 5: match them with --id" in done.stderr

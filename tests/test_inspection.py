@@ -57,12 +57,19 @@ def test_inspect_shows_columns_guesses_problems_and_the_line_that_solves_them():
     assert "guessed: label kind (the last column, 2 different entries), id id" in done.stdout
     assert done.stdout.count("problem: ") == 2
     line = "thresher value a.csv --label kind --id id --delimiter ';' --date joined"
-    assert lines[-1] == f"this line solves them: {line}"
+    assert lines[-2:] == ["the first row of data is row 0", f"this line solves them: {line}"]
+    refused = command("value", "a.csv").exception.__notes__
+    assert refused[refused.index(lines[-2]) + 1].startswith("columns: ")
     told = json.loads(command("inspect", "a.csv", "--json").stdout)
     assert told["command"] == line
     assert [each["kind"] for each in told["columns"]] == ["number", "id", "date", "category"]
     assert told["solved"]
     assert len(told["problems"]) == 2
+
+
+def test_how_rows_are_counted_is_said_only_if_a_row_is_named():
+    put("a.csv", plain)
+    assert "row 0" not in command("inspect", "a.csv").stdout
 
 
 def test_the_line_has_names_as_the_hints_spell_them_and_invents_none():

@@ -121,7 +121,7 @@ def test_the_command_prints_labels_harmlessly(labels):
         "value", "p.csv", "--validation", "v.csv", "--method", "tknn", "--out", "o.parquet"
     )
     assert done.returncode == 0, done.stderr[:1000]
-    assert "lowest values:" in done.stderr
+    assert "lowest values (the first row of data is row 0):" in done.stderr
     check_plain(done.stderr)
     odd = thresher("value", "p.csv", "--validation", "v.csv", "--relabel", COLOR)
     assert odd.returncode == 2

@@ -286,7 +286,7 @@ def test_the_command_says_what_it_did(files, monkeypatch, tmp_path):
                     "--trees", "4", "--memory", "64GB", "-o", out)  # fmt: skip
     assert done.exit_code == 0, done.stderr
     assert "valued 150 points by each other: forest-shapley, 4 trees" in done.stderr
-    assert "lowest values:" in done.stderr
+    assert "lowest values (the first row of data is row 0):" in done.stderr
     assert len(Path(out).read_text().splitlines()) == 151
 
 

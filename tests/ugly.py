@@ -135,7 +135,7 @@ UGLY = {
     "no header": Ugly("a.csv", plain.split(b"\n", 1)[1], kinds=NUMBERS),
     "doubled quotes": Ugly("a.csv", column(lambda row: quoted(f'"{row % 3}" inch')), kinds="number category category"),
     "spaces around cells": Ugly("a.csv", plain.replace(b",", b" , "), kinds=NUMBERS),
-    "a row that is too long": Ugly("a.csv", plain + b"1,2,cat,oops\n", ("line 26 has 4",), "no"),
+    "a row that is too long": Ugly("a.csv", plain + b"1,2,cat,oops\n", ("line 26 has 4", "quote cells that hold the delimiter, add missing cells"), "no"),
     "an open quote": Ugly("a.csv", plain + b'1,"2,cat\n', ("line 26", "never closed"), "no"),
     "a header alone": Ugly("a.csv", b"size,own,kind\n", ("no rows",), "no"),
     "nothing": Ugly("a.csv", b"", ("is empty",), "no"),

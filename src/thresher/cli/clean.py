@@ -162,16 +162,23 @@ def _stand_in(table: Any) -> Path:
 
 def _label(table: Any, label: str | None, *, needed: bool) -> str | None:
     """The column of labels; None if there is none and none is needed."""
+    from thresher.inputs.spelling import first_names
     from thresher.tables.columns import column_of
 
+    names = table.data.column_names
     if table.kind == "npy":
         if label is None:
             raise InputError(
                 f"{table.name} has no labels: name the file that has them with --label"
             )
         return label
-    if label is None and not needed and "y" not in table.data.column_names:
-        return None
+    if label is None and "y" not in names:
+        if not needed:
+            return None
+        raise InputError(
+            f"which column of {table.name} holds the labels? Name it with --label; it has "
+            f"{first_names(names)}"
+        )
     column_of(table, label or "y", "label")
     return label or "y"
 

@@ -54,7 +54,7 @@ def _lines(found: Any) -> list[str]:
     lines += filter(None, [found.guessed()])
     lines += [f"problem: {plain_text(in_options(each))}" for each in found.problems]
     lines += [f"hint: {plain_text(in_options(each))}" for each in found.hints]
-    return [*lines, found.advice()]
+    return [*lines, *filter(None, [found.counted()]), found.advice()]
 
 
 def _table(profiles: Any) -> list[str]:

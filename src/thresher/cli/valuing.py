@@ -152,6 +152,7 @@ def _written(entry: Any) -> str:
 
 def _say_suggestions(done: Any) -> None:
     """Print how many rows got each suggestion, if any did, and where to look first."""
+    from thresher.runs.inspection import COUNTED
     from thresher.runs.next_step import CHANGING
 
     if done.suggestions is not None:
@@ -160,7 +161,8 @@ def _say_suggestions(done: Any) -> None:
         poor = " (a poor forecast: classes overlap)" if done.forecast.poor else ""
         say(f"wrong labels expected: about {round(done.forecast.wrong)}{poor}")
     if done.worst:
-        say("look first at:" if "score" in done.worst[0] else "lowest values:")
+        what = "look first at" if "score" in done.worst[0] else "lowest values"
+        say(f"{what} ({COUNTED}):")
     for found in done.worst:
         id_, label, best = (
             shortened(_written(found.get(key)), LONGEST_CELL)

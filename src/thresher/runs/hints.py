@@ -64,8 +64,9 @@ def label_hints(
     --------
     >>> label_hints(["cat", "dog"], ["cat", "dog"])
     []
-    >>> label_hints(["cat", "Cat "], ["Cat ", "cat"])
-    ["labels that differ only in how they are written are different classes: 'cat', 'Cat '"]
+    >>> [hint] = label_hints(["cat", "Cat "], ["Cat ", "cat"])
+    >>> print(hint.removeprefix("labels that differ only in how they are written are "))
+    different classes: 'cat', 'Cat '; write them alike if they mean the same
     """
     ours, theirs = (dict.fromkeys(Coded.of(each).distinct) for each in (points, validation))
     found = doubtful_labels(ours, theirs, keep_na=keep_na)
@@ -102,7 +103,8 @@ def doubtful_labels(
     alike = [label for same in look_alikes([*points, *validation]) for label in same]
     if alike and not split:
         found.append(
-            f"labels that differ only in how they are written are different classes: {named(alike)}"
+            "labels that differ only in how they are written are different classes: "
+            f"{named(alike)}; write them alike if they mean the same"
         )
     if not keep_na and (words := _no_labels([*points, *validation])):
         missing = option("na", list(dict.fromkeys(word.strip() for word in words)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from thresher.tables.column_profile import Profile
 from thresher.tables.guesses import Guess
 
 ROUNDS = 8  # of fixing one thing and looking again
+ROW = re.compile(r"\brows? \d")  # the number of a row, in a message
+COUNTED = "the first row of data is row 0"
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,11 @@ class Inspection:
             "this line does not solve everything; fix the rest in the data or in the line: "
             f"{self.command}"
         )
+
+    def counted(self) -> str:
+        """How rows are counted, if a problem or a hint names one; else empty."""
+        named = any(ROW.search(each) for each in (*self.problems, *self.hints))
+        return COUNTED if named else ""
 
     def guessed(self) -> str:
         """What columns were taken for, in one line; empty if nothing was guessed."""
@@ -151,5 +159,5 @@ def _notes(refused: InputError, found: Inspection) -> list[str]:
     others = [each for each in found.problems if each.partition(": ")[0] != about]
     notes = [f"also: {each}" for each in others]
     notes += [f"hint: {each}" for each in found.hints]
-    notes.append(f"columns: {found.summary()}")
-    return [*notes, *filter(None, [found.guessed()]), found.advice()]
+    notes += filter(None, [found.counted(), f"columns: {found.summary()}", found.guessed()])
+    return [*notes, found.advice()]

@@ -169,7 +169,8 @@ def _check_digest(findings: Table, table: Table) -> bool:
         return False
     if digest != input_digest(table.files):
         raise InputError(
-            f"{findings.name} was not made from the current {table.name}: run thresher value again"
+            f"{findings.name} was not made from the current {table.name}: run thresher value on "
+            f"{table.name}, and use its values"
         )
     return True
 

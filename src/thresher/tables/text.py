@@ -240,8 +240,8 @@ def _diagnosis(path: Path, source: Delimited, width: int, said: str, lines: int)
         rest = f" and {more - len(unlike)} more lines differ" if more > len(unlike) else ""
         return InputError(
             f"{path} has {width} cell{'s' * (width != 1)} in its header, but "
-            f"{', '.join(unlike)}{rest}: remove lines above the header, quote cells that hold the "
-            f"delimiter, or name another {option('delimiter')}"
+            f"{', '.join(unlike)}{rest}: quote cells that hold the delimiter, add missing cells, "
+            f"remove lines above the header, or name another {option('delimiter')}"
         )
     try:
         bytes(source.raw).decode()
