@@ -18,6 +18,9 @@ def copy_results(_: Any) -> None:
     """Copy what was measured below docs, where Sphinx finds it."""
     folder = DOCS / "results"
     folder.mkdir(exist_ok=True)
+    for copy in folder.iterdir():
+        if not (MEASURED / copy.name).exists():
+            copy.unlink()
     index = (DOCS / "measurements.md").read_text(encoding="utf-8")
     names = {file: name for name, file in re.findall(r"\[(.*)\]\(.*/results/(.*)\)", index)}
     for path in MEASURED.glob("*.svg"):
