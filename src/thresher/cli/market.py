@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from thresher.cli.options import Force, argument, given, number
+from thresher.cli.serve import require_market, running
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError
 
@@ -23,8 +24,8 @@ app = typer.Typer(no_args_is_help=True, help=HELP, rich_markup_mode="markdown")
 
 Address = Annotated[str, given("Where the market is.", envvar="THRESHER_URL")]
 Token = Annotated[str, given("Your token.", envvar="THRESHER_TOKEN")]
-TaskId = Annotated[str, argument("The task.", show_default=False)]
-UploadId = Annotated[str, argument("The upload.")]
+TaskId = Annotated[str, argument("The task's id.", show_default=False)]
+UploadId = Annotated[str, argument("The upload's id.")]
 Rows = Annotated[Path, argument("Rows: .csv, .parquet or .json.", show_default=False)]
 Export = Annotated[Path, argument("What `thresher market export` wrote.", show_default=False)]
 URL = "http://127.0.0.1:8000"
@@ -261,6 +262,7 @@ def upload(
 
     Example: thresher market upload 0123456789abcdef mine.csv --receipt receipt.json
     """
+    require_market()
     from thresher.files import check_free, write_text
     from thresher.market.receipts import new_salt
 
@@ -356,6 +358,7 @@ def verify(path: Export) -> None:
 
     Example: thresher market verify market.json
     """
+    require_market()
     from thresher.market.export import verify as check
 
     for line in check(_read(path)):
@@ -369,14 +372,15 @@ def verify_pay(
         list[Path],
         argument("The files of all your rows that counted, in the order of their upload."),
     ],
-    task: Annotated[str, given("The task.")],
-    owner: Annotated[str, given("Your id.")],
+    task: Annotated[str, given("The task's id.")],
+    owner: Annotated[str, given("Your id: `owner` in your receipts.")],
 ) -> None:
     """Compute your own pay from the public export and your own rows, offline (owner).
 
     Example: thresher market verify-pay market.json mine.csv --task 0123456789abcdef
     --owner fedcba9876543210
     """
+    require_market()
     from thresher.market.export import own_line
 
     found = [each for each in _read(path)["tasks"] if each["id"] == task]
@@ -413,7 +417,7 @@ def demo(
 
     Example: thresher market demo
     """
-    from thresher.cli.serve import running
+    require_market()
     from thresher.market.demonstration import play
 
     if data.exists():
