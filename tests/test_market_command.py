@@ -271,3 +271,23 @@ def test_the_demonstration_plays_the_whole_story(tmp_path):
     assert done.returncode == 0, said
     assert "the task is paid" in said
     assert re.search(r"a careful hospital is paid [\d,.]+", said)
+    assert re.search(r'"operator": "thresher-\w+-\w+"', said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["demo", "--data", "new"],
+        ["verify", "market.json"],
+        ["verify-pay", "market.json", "mine.csv", "--task", "1", "--owner", "2"],
+        ["upload", "1", "mine.csv", "--receipt", "receipt.json"],
+    ],
+)
+def test_without_the_extra_the_error_names_it(words, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for package in ("fastapi", "cryptography", "sqlalchemy"):
+        monkeypatch.setitem(sys.modules, package, None)
+    done = CliRunner().invoke(app, ["market", *words])
+    assert isinstance(done.exception, th.ExtraError)
+    assert "pip install 'thresher[serve]'" in str(done.exception)
+    assert not list(tmp_path.iterdir())

@@ -320,6 +320,18 @@ def test_the_command_reads_the_rule_from_the_values(tmp_path, monkeypatch):
     assert "--pot-cents must be a whole number of cents" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("within", "said"), [(None, ""), (0.0, "equal rows"), (0.01, "rows within 0.01 of each other")]
+)
+def test_the_command_says_if_no_rows_are_in_common(within, said, capsys):
+    from thresher.cli.payout import _say
+
+    _say(th.payout({"ann": 2.0, "bob": 1.0}, pot=100), [], within)
+    told = capsys.readouterr()
+    assert f"in common: no two owners have {said}" in told.out + told.err or not said
+    assert ("in common" in told.out + told.err) is bool(said)
+
+
 @pytest.mark.parametrize("within", [5.0, "far", -1.0])
 def test_a_distance_between_rows_needs_rows(within):
     with pytest.raises(th.InputError, match="within=5.0 needs the rows|within must be a"):

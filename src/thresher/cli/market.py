@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from thresher.cli.options import Force, argument, given, number
+from thresher.cli.serve import require_market, running
 from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError
 
@@ -277,6 +278,7 @@ def upload(
 
     Example: thresher market upload 0123456789abcdef mine.csv --receipt receipt.json
     """
+    require_market()
     from thresher.files import check_free, write_text
     from thresher.market.receipts import new_salt
 
@@ -372,6 +374,7 @@ def verify(path: Export) -> None:
 
     Example: thresher market verify market.json
     """
+    require_market()
     from thresher.market.export import verify as check
 
     for line in check(_read(path)):
@@ -386,13 +389,14 @@ def verify_pay(
         argument("The files of all your rows that counted, in the order of their upload."),
     ],
     task: Annotated[str, given("The id of the task.")],
-    owner: Annotated[str, given("Your id.")],
+    owner: Annotated[str, given("Your id: `owner` in your receipts.")],
 ) -> None:
     """Compute your own pay from the public export and your own rows, offline (owner).
 
     Example: thresher market verify-pay market.json mine.csv --task 0123456789abcdef
     --owner fedcba9876543210
     """
+    require_market()
     from thresher.market.export import own_line
 
     found = [each for each in _read(path)["tasks"] if each["id"] == task]
@@ -429,7 +433,7 @@ def demo(
 
     Example: thresher market demo
     """
-    from thresher.cli.serve import running
+    require_market()
     from thresher.market.demonstration import play
 
     if data.exists():

@@ -70,12 +70,12 @@ def payout(
     if report is not None:
         found.report(report, force=force)
         wrote.append(report)
-    _say(found, wrote)
+    _say(found, wrote, within)
     if json:
         show_json(found.record() | {"wrote": [str(path) for path in wrote]})
 
 
-def _say(found: Any, wrote: list[Path]) -> None:
+def _say(found: Any, wrote: list[Path], within: float | None) -> None:
     """Print who is paid what."""
     say(f"{found.paid} of {found.terms.pot} cents to {len(found.owners)} owners, by {found.rule}")
     for caution in found.cautions():
@@ -84,5 +84,8 @@ def _say(found: Any, wrote: list[Path]) -> None:
     for each in found.shared[:SHOWN]:
         pair = f"{shortened(str(each.owner), 40)} and {shortened(str(each.other), 40)}"
         say(f"in common: {pair}: {each.exact} equal, {each.near} close")
+    if within is not None and not found.shared:
+        which = f"rows within {within:g} of each other" if within else "equal rows"
+        say(f"in common: no two owners have {which}")
     for path in wrote:
         say(f"wrote {path}")

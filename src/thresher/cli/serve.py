@@ -44,7 +44,7 @@ def serve(
 
     Example: thresher serve --data market
     """
-    _require()
+    require_market()
     import os
 
     import uvicorn
@@ -70,7 +70,7 @@ def serve(
 @contextmanager
 def running(data: Path, port: int) -> Iterator[tuple[str, str]]:
     """A market that runs in a thread of this process: its address, and the operator's token."""
-    _require()
+    require_market()
     import threading
 
     import uvicorn
@@ -98,7 +98,8 @@ def running(data: Path, port: int) -> Iterator[tuple[str, str]]:
         market.close()
 
 
-def _require() -> None:
+def require_market() -> None:
+    """Raise an `ExtraError` if a package that a market needs is missing."""
     for package in ("fastapi", "uvicorn", "sqlalchemy", "alembic", "cryptography"):
         require(package, purpose="a market", extra="serve")
 
@@ -108,7 +109,7 @@ def work(data: Data = Path("market"), database: Url = None) -> None:
 
     Example: thresher work --data market
     """
-    _require()
+    require_market()
     import threading
 
     from thresher.market.market import Market

@@ -21,7 +21,7 @@ COLUMNS = ("age", "pressure", "sugar", "diagnosis")
 
 
 def play(url: str, operator: str, say: Callable[[str], None]) -> dict[str, Any]:
-    """Play the story; return the task and the tokens of a buyer, an auditor and two owners."""
+    """Play the story; return the task and the tokens of all roles, two of owners."""
     boss = Client(url, operator)
     buyer_token = boss.add_member("buyer", "Clinic West")["token"]
     auditor_token = boss.add_member("auditor", "The auditor")["token"]
@@ -41,8 +41,8 @@ def play(url: str, operator: str, say: Callable[[str], None]) -> dict[str, Any]:
         if line is not None:
             say(f"a {name} hospital is paid {line['cents'] / 100:,.2f}")
     return {
-        "task": task, "buyer": buyer_token, "auditor": auditor_token, "careful owner": tokens[-1],
-        "careless owner": tokens[0],
+        "task": task, "operator": operator, "buyer": buyer_token, "auditor": auditor_token,
+        "careful owner": tokens[-1], "careless owner": tokens[0],
     }  # fmt: skip
 
 
