@@ -48,7 +48,8 @@ autodoc_typehints = "none"  # the text says what to pass
 autodoc_default_options = {
     "members": True,
     "show-inheritance": True,
-    "exclude-members": "set_score_request, set_fit_request, set_predict_request",  # scikit-learn's
+    # scikit-learn's, and what only other modules call
+    "exclude-members": "set_score_request, set_fit_request, set_predict_request, about, stored",
 }
 napoleon_google_docstring = False
 napoleon_attr_annotations = False

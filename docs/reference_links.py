@@ -6,11 +6,14 @@ are left out.
 
 from __future__ import annotations
 
+import builtins
 import re
 from typing import Any
 
 from docutils import nodes
 from sphinx.util.nodes import make_refnode
+
+import thresher
 
 NAME = re.compile(r"(?:th\.|thresher\.)?(\w+(?:\.\w+)*)(?:\(.*\))?", re.DOTALL)
 SCRIPT = re.compile(r"(?:python )?benchmarks/(\w+)\.py\b.*", re.DOTALL)
@@ -56,7 +59,8 @@ def link_pages(_: Any, *about: Any) -> None:
 
 def drop_plain_bases(_: Any, __: str, ___: Any, ____: Any, bases: list[Any]) -> None:
     """Leave out base classes that say nothing to a reader."""
-    bases[:] = [each for each in bases if each is not object and each.__name__[0] != "_"]
+    known = {*thresher.__all__, *dir(builtins)} - {"object"}
+    bases[:] = [each for each in bases if each.__name__ in known]
 
 
 def drop_empty_bases(_: Any, doctree: nodes.document) -> None:

@@ -52,7 +52,7 @@ class Coordinator:
 
     def __init__(
         self, task: Task, *, key: Key, host: str = "127.0.0.1", port: int = 0, wait: float = 120.0,
-        first_wait: float = 3600.0, tell: Callable[[str], None] = lambda _: None,
+        first_wait: float = 3600.0, tell: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
         self.task = task
         self._round = CoordinatorRound(task.protocol, key.secret)

@@ -44,10 +44,10 @@ class RoundServer:
 
     def __init__(
         self, round: CoordinatorRound, task: bytes, *, host: str, port: int, wait: float,  # noqa: A002
-        first_wait: float, tell: Callable[[str], None] = lambda _: None,
+        first_wait: float, tell: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
         self.round, self.task = round, task
-        self.change, self._tell = threading.Condition(), tell
+        self.change, self._tell = threading.Condition(), tell or (lambda _: None)
         self._wait, self._first_wait = wait, first_wait
         self._served: set[int] = set()
         server = self
