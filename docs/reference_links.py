@@ -6,7 +6,6 @@ are left out.
 
 from __future__ import annotations
 
-import builtins
 import re
 from typing import Any
 
@@ -59,8 +58,12 @@ def link_pages(_: Any, *about: Any) -> None:
 
 def drop_plain_bases(_: Any, __: str, ___: Any, ____: Any, bases: list[Any]) -> None:
     """Leave out base classes that say nothing to a reader."""
-    known = {*thresher.__all__, *dir(builtins)} - {"object"}
-    bases[:] = [each for each in bases if each.__name__ in known]
+    bases[:] = [
+        each
+        for each in bases
+        if each is not object
+        and (not each.__module__.startswith("thresher") or each.__name__ in thresher.__all__)
+    ]
 
 
 def drop_empty_bases(_: Any, doctree: nodes.document) -> None:
