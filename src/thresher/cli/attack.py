@@ -43,8 +43,8 @@ def attack(
     kernel: Annotated[str | None, given("For dp-tknn: as in thresher release.")] = None,
     members: Annotated[int, given("Points to put into the data.")] = 200,
     nonmembers: Annotated[int, given("Points to leave out of the data.")] = 200,
-    shadow: Annotated[int, given("Points that the attacker has.")] = 400,
-    shadow_sets: Annotated[int, given("How many sets to draw from those points.")] = 32,
+    shadow: Annotated[int, given("Points that the attacker owns, to draw shadow sets from.")] = 400,
+    shadow_sets: Annotated[int, given("How many shadow sets to draw.")] = 32,
     held_out: Annotated[
         int | None, given("Without --validation: how many rows to hold out; 200 if not given.")
     ] = None,
@@ -53,8 +53,8 @@ def attack(
 ) -> None:
     """Try to find out from values who is in the data: the leak that privacy closes.
 
-    Two attacks are run: "paper" submits a copy of each candidate, "strong" crafts points and knows
-    a list of candidates. An AUROC of 0.5 is guessing, 1 is certainty.
+    Two attacks are run: "paper" submits a copy of each candidate. "strong" crafts points, and
+    knows a list of candidates. An AUROC of 0.5 is guessing, 1 is certainty.
 
     Example: thresher attack points.csv --method tknn --radius 0.5 --plot roc.svg
 
