@@ -343,6 +343,11 @@ def test_options_of_another_method_are_refused(arguments, message):
         (["--held-out", "500"], "--held-out must be less than the 300 rows of the table, got 500"),
         (["--epsilon", "1"], "--epsilon 1.0 needs --method dp-tknn; without that, leave --epsilon"),
         (["--metric", "precomputed"], "--metric must be one of 'cosine', 'euclidean'"),
+        (["--held-out", "50", "--members", "500"], "--shadow must be at least --members, as sets"),
+        (
+            ["--held-out", "50"],
+            "there are 250 rows, but --members + --nonmembers + --shadow is 800: ask for fewer",
+        ),
     ],
 )
 def test_the_command_refuses_in_one_line(rng, tmp_path, run_command, arguments, message):

@@ -127,8 +127,9 @@ class Audit:
             return f"violated: {'; '.join(self.leaks)}; epsilon {claimed}"
         if not self.passed:
             return f"violated: epsilon is at least {self.proven:.3g} {sure} ({by}), {claimed}"
-        most = f"this many runs can prove {self.certifiable:.3g} at most if nothing is assumed"
-        return f"no violation found: at least {self.proven:.3g} is spent {sure}, {claimed}; {most}"
+        most = f"if nothing is assumed, this many runs prove {self.certifiable:.3g} at most"
+        found = f"epsilon is at least {self.proven:.3g} {sure}, {claimed}"
+        return f"no violation found, which is no proof: {found}; {most}"
 
     def to_json(self) -> str:
         """Everything in the audit, as JSON for programs."""

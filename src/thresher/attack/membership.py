@@ -18,7 +18,7 @@ from thresher.array_types import Flags, Floats, Integers
 from thresher.attack.area import Roc
 from thresher.attack.attacked_methods import TKNN, Data, Target
 from thresher.attack.oracles import Oracle
-from thresher.errors import InputError
+from thresher.errors import InputError, either, option
 from thresher.inputs.checks import check_count
 from thresher.inputs.labels import check_labels
 from thresher.progress import Advance, progress_bar
@@ -150,14 +150,14 @@ def membership_attack(
     """
     sizes = {"members": members, "nonmembers": nonmembers, "shadow": shadow}
     members, nonmembers, shadow, shadow_sets = (
-        check_count(name, given, least=2)
+        check_count(option(name), given, least=2)
         for name, given in (sizes | {"shadow_sets": shadow_sets}).items()
     )
-    seed = check_count("seed", seed, least=0)
+    seed = check_count(option("seed"), seed, least=0)
     if shadow < members:
         raise InputError(
-            "shadow must be at least members, as sets of that size are drawn from it, got "
-            f"{shadow} and {members}"
+            f"{option('shadow')} must be at least {option('members')}, as sets of that size are "
+            f"drawn from it, got {shadow} and {members}"
         )
     if against is not None and not hasattr(against, "oracle"):
         raise InputError(
@@ -167,7 +167,8 @@ def membership_attack(
     total, needed = len(check_labels("y", y)), members + nonmembers + shadow
     if total < needed:
         raise InputError(
-            f"X has {total} rows, but members + nonmembers + shadow is {needed}: ask for fewer"
+            f"{either('X has', 'there are')} {total} rows, but {option('members')} + "
+            f"{option('nonmembers')} + {option('shadow')} is {needed}: ask for fewer"
         )
     rng = np.random.default_rng(seed)
     rows = np.split(rng.permutation(total)[:needed], [members, members + nonmembers])

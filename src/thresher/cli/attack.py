@@ -43,8 +43,8 @@ def attack(
     kernel: Annotated[str | None, given("For dp-tknn: as in thresher release.")] = None,
     members: Annotated[int, given("How many points to put into the data.")] = 200,
     nonmembers: Annotated[int, given("How many points to leave out of the data.")] = 200,
-    shadow: Annotated[int, given("How many other points the attacker has.")] = 400,
-    shadow_sets: Annotated[int, given("How many sets to draw from those points.")] = 32,
+    shadow: Annotated[int, given("How many other points the attacker has, for shadow sets.")] = 400,
+    shadow_sets: Annotated[int, given("How many shadow sets to draw from them.")] = 32,
     held_out: Annotated[
         int | None, given("Without --validation: how many rows to hold out; 200 if not given.")
     ] = None,

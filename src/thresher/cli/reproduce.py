@@ -49,7 +49,7 @@ def reproduce(
             "with --quick."
         ),
     ] = None,
-    quick: Annotated[bool, given("A small version, in a minute or two.", "--quick")] = False,
+    quick: Annotated[bool, given("A small version, in a few minutes.", "--quick")] = False,
     list_: Annotated[bool, given("List all tables and figures, and stop.", "--list")] = False,
 ) -> None:
     """Compute the paper's tables and figures again, and show the printed numbers next to ours.

@@ -44,7 +44,7 @@ def how(about: Mapping[str, Any]) -> str:
     lines = [
         "A QUICK RUN: fewer draws, sets, steps and models than the paper's." * about["quick"],
         "A PART: not all sets or not both protocols." * about["partial"],
-        f"{about['runs']} runs where something is random{models}.",
+        f"{about['runs']} run{'s' * (about['runs'] != 1)} where something is random{models}.",
         f"{'; '.join(about['made'])}; Python {about['python']}, thresher {about['version']}; "
         f"{about['seconds']} seconds of computing.",
     ]

@@ -33,6 +33,7 @@ EXPERIMENTS = {
     )
 }  # fmt: skip
 QUICK_SETS = ("2dplanes", "phoneme")
+PROTOCOL = either("protocols", option("protocol"))  # an argument, for a message
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ def _check_used(cells: Sequence[Cell], *, sets: Any, protocols: Any, subsets: in
     trained = any("subsets" in dict(cell.options) for cell in cells)
     for name, given, used, what in (
         (option("sets"), sets, drawn, "uses data sets"),
-        (either("protocols", option("protocol")), protocols, drawn, "uses data sets"),
+        (PROTOCOL, protocols, drawn, "uses data sets"),
         (option("subsets"), subsets, trained, "trains models"),
     ):
         if given is not None and not used:
@@ -242,15 +243,15 @@ def _scope(
     usual_sets = QUICK_SETS if quick else SETS
     chosen = tuple(dict.fromkeys(usual_sets if sets is None else sets))
     ways = tuple(dict.fromkeys(PROTOCOLS if protocols is None else protocols))
-    for argument, names, known in (("sets", chosen, SETS), ("protocols", ways, PROTOCOLS)):
+    for argument, names, known in ((option("sets"), chosen, SETS), (PROTOCOL, ways, PROTOCOLS)):
         if not names:
             raise InputError(f"{argument} is empty: name one or more, or leave it out for all")
         for name in names:
             check_choice(argument, name, known)
     usual_runs, usual_models = (1, 4000) if quick else (5, 10_000)
-    runs = check_count("runs", usual_runs if runs is None else runs)
+    runs = check_count(option("runs"), usual_runs if runs is None else runs)
     models = usual_models if subsets is None else subsets
-    models = check_count("subsets", models, least=2 * POINTS)
+    models = check_count(option("subsets"), models, least=2 * POINTS)
     return Scope(chosen, ways, runs, models, quick, shelf.has_replay)
 
 
