@@ -174,19 +174,19 @@ def test_the_page_of_privacy_has_what_leaves_buy():
 
 
 def test_the_page_of_privacy_has_the_errors_that_releases_state():
+    """In those settings of the results that the page shows, to two digits."""
     page = (ROOT / "docs" / "privacy.md").read_text()
-    stated, ranks = defaultdict(list), defaultdict(dict)
-    for points, judges, epsilon, kind, error, said, inside, rank, of in next(
-        tables("stated-errors")
-    )[2:]:
-        many = f" ({int(judges):,} validation rows)" if judges != "200" else ""
-        some = "" if len(set(of.split(" of "))) == 1 else f" ({of})"
-        figures = f"{error}, {said}, {100 * float(inside):.0f} %{some}" if said != "-" else "none"
-        if kind not in {"prior", "score"}:
-            stated[f"{int(points):,}, {float(epsilon):g}{many}"].append(figures)
+    stated, ranks = defaultdict(dict), defaultdict(dict)
+    for points, judges, epsilon, kind, error, said, _, rank, _ in next(tables("stated-errors"))[2:]:
+        pair = f"{float(error):.2g}, {float(said):.2g}" if said != "-" else "none stated"
+        if judges == "200":
+            stated[f"{int(points):,}, {float(epsilon):g}"][kind] = pair
         ranks[points, judges, float(epsilon)][kind] = f"{float(rank):.3f}"
-    for setting, cells in stated.items():
-        assert f"| {setting} | {' | '.join(cells)} |" in page
+    shown = re.findall(r"^\| (\d[\d,]*, [\d.]+) \| (.*(?:, |stated).*) \|$", page, re.MULTILINE)
+    assert len(shown) == 6
+    for setting, cells in shown:
+        kinds = ("table", "fitted", "cells", "owners")
+        assert cells == " | ".join(stated[setting][kind] for kind in kinds), setting
     for (points, judges, epsilon), row in ranks.items():
         if points == "2000" and epsilon:
             known = row | ranks[points, judges, 0.0]  # what costs nothing
