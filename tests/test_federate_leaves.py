@@ -58,7 +58,7 @@ def test_silos_add_up_to_the_counts_of_the_forest(task):
 
 
 def test_values_at_home_are_those_of_the_forest_where_noise_is_small():
-    large = make_task(epsilon=100)
+    large = make_task(epsilon=40, delta=1e-3)
     found = released(large, np.arange(300))
     exact = th.NeighborCounts(X_VAL, Y_VAL, forest=FOREST).add(X, Y).price_list().values(X, Y)
     np.testing.assert_allclose(found.values, exact, atol=1e-12)
@@ -112,7 +112,7 @@ def test_a_silo_as_a_whole_is_clipped_as_one(task):
 
 
 def test_owners_are_paid_by_what_leaves_pay(task):
-    owned = make_task(unit="owner", points_per_owner=3, epsilon=100, bound=TREES * 9)
+    owned = make_task(unit="owner", points_per_owner=3, epsilon=30, bound=TREES * 9)
     holding = Holding.of(owned, X, Y, np.arange(300) // 3)
     found = outcome(owned, holding.table(owned), [0, 1, 2], bytes(32), holding)
     prices = owned.design.setting.entry_prices(found.price_list)

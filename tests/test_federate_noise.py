@@ -11,7 +11,13 @@ from scipy.stats import chi2
 
 import thresher as th
 from thresher.errors import InputError
-from thresher.federate.noise_shares import LEAST_VARIANCE, check_total, noise_excess, share_sigma
+from thresher.federate.noise_shares import (
+    LEAST_VARIANCE,
+    check_draws,
+    check_total,
+    noise_excess,
+    share_sigma,
+)
 from thresher.privacy import tabled_noise
 from thresher.privacy.tabled_noise import TabledSystem, exact_weights, wide_gaussian
 
@@ -162,3 +168,14 @@ def test_the_face_is_lazy():
         )
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         th.federate.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(20, 1e-10), (33, 1e-6), (1, 1e-15)])
+def test_noise_is_drawn_exactly_enough_for_usual_budgets(epsilon, delta):
+    check_draws(epsilon, delta)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(34, 1e-6), (20, 1e-13), (1, 1e-21)])
+def test_budgets_for_which_noise_is_not_drawn_exactly_enough_are_refused(epsilon, delta):
+    with pytest.raises(InputError, match=f"epsilon={epsilon:g} is too large for delta={delta:g}"):
+        check_draws(epsilon, delta)

@@ -13,6 +13,7 @@ from releases import X_VAL, Y_VAL, X, Y, relative, release
 import thresher as th
 from thresher.attack import DPTKNN
 from thresher.errors import InputError
+from thresher.kernels.units import LONGEST
 from thresher.privacy import Table, dp_tknn, public_forest
 from thresher.privacy.accountants import Budget
 from thresher.privacy.contributions import Units
@@ -120,6 +121,16 @@ def test_no_owner_and_no_point_of_one_moves_the_table_by_more():
             assert move <= found.length("add-remove") ** 2 * (1 + 1e-12)
         if changed == 1:
             assert move <= found.length("add-remove", "point") ** 2 * (1 + 1e-12)
+
+
+def test_an_owner_whose_squared_length_exceeds_64_bits_counts_for_nothing():
+    """Three trees count its three rows, so its square of 27 times 2^60 would wrap."""
+    setting = made_up(5, "owner").setting
+    private = read_points([[0.4]] * 3, ["a"] * 3, setting.validation)
+    inside = setting.contributions(private.points, Units.of(np.zeros(3, np.int64), 3))
+    assert inside.squares().tolist() == [27]
+    leaves = setting.side.shape[1]
+    assert inside.squares(np.full(leaves, 2**60)).tolist() == [LONGEST]
 
 
 def test_owners_are_clipped_to_what_three_of_four_made_up_ones_have():

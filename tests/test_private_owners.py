@@ -13,7 +13,7 @@ from releases import release
 import thresher as th
 from thresher.errors import InputError
 from thresher.inputs.checked_inputs import check_validation
-from thresher.kernels.units import LONGEST, add_squares
+from thresher.kernels.units import LONGEST, add_products, add_squares
 from thresher.privacy import Cells, Table
 from thresher.privacy.accountants import Budget
 from thresher.privacy.contributions import Contributions, Units, clipped_weights
@@ -171,6 +171,16 @@ def test_a_squared_length_stops_where_it_would_wrap(kernel, start):
         for _ in range(2):  # as in two blocks; 2^2 and 1, as often as it says
             kernel(words, masks, codes, np.arange(2), np.array([0, 2]), often, squares)
         assert squares.tolist() == [min(int(start) + 2 * each, int(LONGEST))]
+
+
+@pytest.mark.parametrize("kernel", [add_products, add_products.py_func], ids=["jit", "python"])
+def test_products_stop_where_they_would_wrap(kernel):
+    found = np.zeros(3, np.int64)
+    squares, times = np.array([2**26, 2**26, 2**62, 7, 9]), np.array([2**36, 2**38, 1, 0, 1])
+    kernel(np.array([0, 1, 0, 2, 2]), squares, times, found)
+    assert found.tolist() == [int(LONGEST), int(LONGEST), 9]  # 2^63, 2^64, 9
+    kernel(np.array([1]), np.array([1]), np.array([1]), found)
+    assert found[1] == LONGEST
 
 
 def test_a_length_that_is_too_long_or_has_wrapped_counts_for_nothing():

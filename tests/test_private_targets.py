@@ -16,6 +16,7 @@ from tabular import thresher
 import thresher as th
 from thresher.attack import DPTKNN
 from thresher.errors import InputError
+from thresher.kernels.units import LONGEST
 from thresher.privacy import Table
 from thresher.privacy.accountants import Budget
 from thresher.privacy.contributions import Units
@@ -136,6 +137,15 @@ def test_no_point_moves_the_table_by_more_than_the_bound(bound):
     for one, other in itertools.combinations(UNIVERSE[::3], 2):  # tables add up
         both = table(found, [one, other])
         np.testing.assert_array_equal(both, table(found, [one]) + table(found, [other]))
+
+
+def test_a_point_whose_squared_length_exceeds_64_bits_counts_for_nothing():
+    """With weights of this size the product would be 2^64, which wraps to 0."""
+    setting = design(4, places=np.zeros(4)).setting
+    private = read_points([[0.0]], [1.0], setting.validation)
+    inside = setting.contributions(private.points, Units.of(None, 1))
+    assert inside.squares().tolist() == [4 * ONE**2]
+    assert inside.squares(np.full(4, 2**36)).tolist() == [LONGEST]
 
 
 def test_no_owner_moves_the_table_by_more_than_the_bound():

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 
 from thresher.errors import InputError, option
-from thresher.privacy.accountants import check_sigma
+from thresher.privacy.accountants import SLACK, check_sigma
 
+DISTANCE = 2.0**-85  # of a million drawn numbers from their distribution, at most
 LEAST_VARIANCE = 16.0  # of a share: sums are then discrete Gaussians up to a factor 1 +- 10^-67
 
 
@@ -36,6 +37,15 @@ def noise_excess(silos: int, fewest: int, colluding: int) -> float:
     1.6666666666666667
     """
     return silos / (fewest - colluding)
+
+
+def check_draws(epsilon: float, delta: float) -> None:
+    """Raise if shares are not drawn exactly enough for a budget (T12)."""
+    if (1 + math.exp(epsilon)) * DISTANCE > SLACK * delta:
+        raise InputError(
+            f"{option('epsilon')}={epsilon:g} is too large for {option('delta')}={delta:g}: silos "
+            "do not draw their noise exactly enough. Use a smaller epsilon or a larger delta"
+        )
 
 
 def check_total(sigma: float, excess: float) -> None:

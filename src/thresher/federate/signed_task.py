@@ -21,7 +21,7 @@ from thresher.counts import NeighborCounts
 from thresher.errors import InputError, option
 from thresher.federate import primitives
 from thresher.federate.keys import Key, check_public
-from thresher.federate.noise_shares import check_total, noise_excess, share_sigma
+from thresher.federate.noise_shares import check_draws, check_total, noise_excess, share_sigma
 from thresher.federate.round_terms import Terms, party_terms, terms_digest
 from thresher.files import reading, write_text
 from thresher.games.semivalues import check_semivalue, semivalue_name
@@ -263,6 +263,7 @@ class Task:
         if not same or design.scale != terms["scale"]:
             raise InputError("the task does not have the noise that its budget needs")
         check_total(design.sigma, design.excess)
+        check_draws(terms["epsilon"], terms["delta"])
         self.share_sigma  # noqa: B018 - refuses shares that are too small
 
     def document(self) -> dict[str, Any]:

@@ -91,6 +91,13 @@ def add_sum_squares(
 
 
 @njit(cache=True, nogil=True)
+def add_products(units: Integers, squares: Integers, times: Integers, found: Integers) -> None:
+    """Add squares[i] * times[i] to found[units[i]]. A sum beyond `LONGEST` stays `LONGEST`."""
+    for i in range(units.shape[0]):
+        found[units[i]] = _longer(found[units[i]], squares[i], times[i])
+
+
+@njit(cache=True, nogil=True)
 def _add_row(row: Words, mask: Words, weight: int, counts: Integers) -> None:
     for w in range(row.shape[0]):
         same = U32(row[w] & mask[w])

@@ -15,6 +15,7 @@ from thresher.errors import InputError, option
 from thresher.growth import MOST_TREES
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.checks import check_count
+from thresher.kernels.units import add_products
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.tree_columns import TreeColumns, as_floats
 from thresher.price_list import PriceList
@@ -39,7 +40,10 @@ class LeafContributions(Contributions):
         self.unit_of = units.each(np.arange(len(units)))
 
     def squares(self, importance: Integers | None = None) -> Integers:
-        """The squared length of each unit's vector; a leaf's square counts `importance` times."""
+        """The squared length of each unit's vector, or `LONGEST` if it is longer.
+
+        A leaf's square counts `importance` times.
+        """
         classes, leaves = self.side.shape
         weight = np.ones(leaves, np.int64) if importance is None else importance
         squares = np.zeros(len(self.units), np.int64)
@@ -47,8 +51,8 @@ class LeafContributions(Contributions):
             keys, counts = np.unique(
                 self.unit_of[rows] * (classes * leaves) + places, return_counts=True
             )
-            more = counts.astype(np.int64) ** 2 * weight[keys % leaves]
-            np.add.at(squares, keys // (classes * leaves), more)
+            owners, often = keys // (classes * leaves), weight[keys % leaves]
+            add_products(owners, counts.astype(np.int64) ** 2, often, squares)
         return squares
 
     def counts(self, weights: Integers) -> Integers:

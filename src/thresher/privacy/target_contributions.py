@@ -19,7 +19,7 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.labels import Classes
-from thresher.kernels.units import add_sum_squares
+from thresher.kernels.units import add_products, add_sum_squares
 from thresher.neighbors.blocks import Block
 from thresher.passes.walk import visit
 from thresher.privacy.contributions import JOB_UNITS, Contributions, Units, in_lanes
@@ -82,8 +82,10 @@ class TargetContributions(Contributions):
     def squares(self, importance: Integers | None = None) -> Integers:
         """The squared length of each unit's whole vector, or `LONGEST` if it is longer."""
         if len(self.units) == len(self.points):  # a point adds the same wherever it is near
-            near = self.plain.squares(importance)
-            return (near * (self.adds**2).sum(axis=0))[self.units.order]
+            squares = np.zeros(len(self.units), np.int64)
+            near, each = self.plain.squares(importance), (self.adds**2).sum(axis=0)
+            add_products(np.arange(len(near)), each, near, squares)
+            return squares[self.units.order]
         squares = np.zeros(len(self.units), np.int64)
 
         def add(block: Block) -> None:
