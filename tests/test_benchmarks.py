@@ -63,7 +63,6 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 UNMEASURED = {  # formulas, sums of cells, versions, and measured on a machine of before
-    "benchmarks/README.md": "0.93 2.69 2.75",
     "docs/attacks.md": "0.05",
     "docs/concepts.md": "1.25",
     "docs/federation.md": "1.50 1.22 1.67 1.29 1.41 2.17 1.47 1.25 1.12 2.12",
