@@ -3,7 +3,7 @@
 const HOMES = {
   "attacks": /attack|audit|membership/,
   "cli": /^-|^thresher |exit/,
-  "command": /excel|parquet|spreadsheet|table/,
+  "command": /embed|excel|image|parquet|spreadsheet|table|text/,
   "concepts": /banzhaf|leave-one-out|semivalue|utility|validation/,
   "federation": /federat|silo/,
   "findings": /cleanlab|relabel/,
