@@ -175,7 +175,7 @@ def check_run(*words, file="points.csv", **settings):
 
 def test_options_that_a_forest_would_pass_over_are_refused():
     csv.write_csv(messy()[0], "points.csv")
-    check_run("--standardize needs --method tknn or", method="forest", standardize=True)
+    check_run("--standardize needs --method tknn, knn,", method="forest", standardize=True)
     check_run("--radius needs --method tknn or", method="forest", radius=0.5)
     check_run("--trees must be a multiple of --folds, got 5 and 2", method="forest", trees=5)
     check_run("--trees needs --method forest, but the method is knn", method="knn", trees=10)
