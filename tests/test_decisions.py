@@ -156,7 +156,9 @@ def test_the_next_step_is_told_whatever_was_found():
         "to decide row by row: open r.html, save decisions.csv, then: thresher clean a.csv "
         "--decisions decisions.csv --label kind --out clean.csv"
     )
-    assert act.startswith("to act on it: thresher clean a.csv --values v.csv --label kind --drop")
+    start = "to act on it: thresher clean a.csv --values v.csv --label kind"
+    assert act == f"{start} --relabel relabel --out clean.csv"
+    assert steps(relabel=3, drop=1)[1] == f"{start} --drop drop --relabel relabel --out clean.csv"
     look, decide = steps(inspect=2)
     assert look == "no label is clearly wrong, but 2 rows are worth a look in r.html"
     assert decide.startswith("to decide row by row")

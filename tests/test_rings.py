@@ -409,7 +409,9 @@ def test_rings_and_beta_have_limits():
         check_kernel("gaussian", 0, 0.5)
     with pytest.raises(th.InputError, match="at most 254"):
         check_kernel("gaussian", 255, 0.5)
-    with pytest.raises(th.InputError, match="of Beta for kernels and owners must be a number between"):
+    with pytest.raises(
+        th.InputError, match="of Beta for kernels and owners must be a number between"
+    ):
         th.tknn_shapley(*problem(), kernel="gaussian", semivalue=th.Beta(1e6, 1))
 
 

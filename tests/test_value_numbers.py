@@ -119,7 +119,8 @@ def test_the_command_values_says_and_cleans(data):
     assert not done.exit_code, done.stderr
     assert "3 correct" in done.stderr
     assert "row 3: score" in done.stderr
-    assert "--drop drop --correct correct" in done.stderr
+    assert "0 drop" in done.stderr
+    assert "--values v.csv --correct correct --out" in done.stderr
     cleaned = thresher("clean", "points.parquet", "--values", "v.csv", "--drop", "drop", "--correct",
                        "correct", "--out", "clean.parquet", "--log", "log.json")  # fmt: skip
     assert (

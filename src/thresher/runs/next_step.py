@@ -63,7 +63,7 @@ def next_steps(
     """What to do next, line by line."""
     decided = clean_command(settings, record, DECIDED)
     change = next(word for word in CHANGING if word in suggestions)
-    changes = {"drop": "drop", change: change}
+    changes = {name: name for name in ("drop", change) if suggestions[name]}
     act = clean_command(settings, record, {"values": str(out)}, changes)
     found, what = [], "target" if settings.numbers else "label"
     if out is None and report is None:
