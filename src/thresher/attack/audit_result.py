@@ -147,11 +147,12 @@ class Audit:
         return [(name, bound) for name, bound in named if bound is not None]
 
     def __str__(self) -> str:
-        reach = f"{self.auroc:.4f} +- {self.auroc_error:.4f}, at most {self.auroc_ceiling:.4f}"
+        measured = f"{self.auroc:.4f} (standard error {self.auroc_error:.4f})"
+        most = f"if the claim holds, the true one is at most {self.auroc_ceiling:.4f}"
         rows = [
             ("claimed", f"epsilon {self.epsilon:g}, delta {self.delta:g}, {self.adjacency}"),
             *((f"proven, {name}", f"epsilon >= {bound:.4f}") for name, bound in self._bounds()),
-            ("attack AUROC", f"{reach} if the claim holds"),
+            ("attack AUROC", f"{measured}; {most}"),
             ("runs", f"{self.runs} with and {self.runs} without the canary"),
             ("canaries in one run", str(self.canaries)),
             ("replays of what leaves", str(self.replays)),
