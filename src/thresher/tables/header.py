@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 REPEATED = b"repeated"  # in the metadata of a schema: names that its header has more than once
 
 
@@ -38,8 +38,10 @@ def looks_like_data(names: Sequence[str]) -> bool:
     --------
     >>> looks_like_data(["5.1", "3.5", "setosa"]), looks_like_data(["0", "1", "2", "kind"])
     (True, False)
+    >>> looks_like_data(["119,71", "8,2", "setosa"])
+    True
     """
-    numbers = [float(name) for name in names if NUMBER.fullmatch(name)]
+    numbers = [float(name.replace(",", ".")) for name in names if NUMBER.fullmatch(name)]
     counting = all(a < b for a, b in itertools.pairwise(numbers)) and len(numbers) > 1
     return 2 * len(numbers) >= len(names) and bool(numbers) and not counting
 
