@@ -101,9 +101,9 @@ def cleanlab(table: Messy, labels: list[np.ndarray]) -> dict[str, list[Found]]:
     }
 
 
-def _cleanlab_found(confidence, margin, issue, best, seconds) -> Found:
+def _cleanlab_found(confidence, margin, issue, best, expected, seconds) -> Found:
     """Ranked by self-confidence, which is cleanlab's default; the margin stands for values."""
     issue = issue.astype(bool)
     return Found(
-        confidence, issue, best.astype(int), issue, margin, issue.sum(), seconds=seconds[0]
+        confidence, issue, best.astype(int), issue, margin, expected[0], seconds=seconds[0]
     )

@@ -39,8 +39,7 @@ PEERS = {
         ("cleanlab==2.9.0", "scikit-learn"), "suggestions.py: which labels are wrong", (),
         environment="cleanlab"),
     "cleanlab_fold": Peer(
-        ("cleanlab==2.9.0", "scikit-learn"), "forest_speed.py: one fold of five", (),
-        environment="cleanlab"),
+        ("cleanlab==2.9.0", "lightgbm==4.6.0", "scikit-learn"), "forest_speed.py: one fold of five", ()),
     "faiss": Peer(("faiss-cpu==1.15.1",), "neighbors.py: pairs within a radius", ()),
     "opendataval": Peer(
         ("opendataval==1.3.0",), "2019 utility, float32", (SMALL, MIDDLE)),

@@ -275,6 +275,17 @@ def test_the_readme_has_the_ratios_that_were_measured(work, shape, contender, li
     assert re.search(rf"(?<![\d.]){re.escape(text)} (of|with)", row), f"{text} is not in {row}"
 
 
+def test_pages_have_how_long_plain_numpy_takes():
+    shapes = json.loads((RESULTS / "latest.json").read_text())["shapes"]
+    named = shapes["(100000, 1000, 10)"], shapes["(50000, 1000, 1024)"]
+    narrow, wide = (each["numpy tknn euclidean"] / each["tknn euclidean"] for each in named)
+    for page in (ROOT / "README.md", ROOT / "docs" / "scale.md"):
+        text = " ".join(page.read_text().split())
+        shown = re.search(r"take (\d+) times as long.*? with 10 features, and (\S+) times", text)
+        assert shown, page
+        assert shown.groups() == (f"{narrow:.0f}", f"{wide:.1f}"), page
+
+
 def test_the_readme_has_the_memory_that_was_measured():
     readme = (ROOT / "README.md").read_text()
     memory = json.loads((RESULTS / "latest.json").read_text())["memory"]

@@ -43,6 +43,26 @@ def test_removing_a_point_moves_another_value_by_at_most_the_sensitivity(k):
         assert worst == pytest.approx(1 / (k * (k + 1)))
 
 
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_the_sensitivity_is_that_of_one_of_the_two_utilities(k):
+    """With soft labels, a point that is removed moves another value by up to 1/4."""
+
+    def values(matches):
+        points = np.arange(1.0, len(matches) + 1)[:, None], matches, [[0.0]], [1]
+        options = {"k": k, "metric": "euclidean", "classes": [0, 1], "utility": "soft-label"}
+        return th.knn_shapley(*points, **options).values
+
+    worst = 0.0
+    for n in range(2, 6):
+        for matches in itertools.product([0, 1], repeat=n):
+            whole = values(list(matches))
+            for gone in range(n):
+                kept = [i for i in range(n) if i != gone]
+                less = values([matches[i] for i in kept])
+                worst = max(worst, float(np.abs(whole[kept] - less).max()))
+    assert worst == pytest.approx(0.25)
+
+
 @pytest.mark.parametrize(
     "kernel", [add_sampled_values, add_sampled_values.py_func], ids=["jit", "py"]
 )

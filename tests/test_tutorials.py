@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from tabular import thresher
 
-PAGES = sorted((Path(__file__).parent.parent / "docs" / "tutorials").glob("[!i]*.md"))
+import thresher as th
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs" / "tutorials").glob("[!i]*.md"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -46,3 +53,26 @@ def test_a_tutorial_does_what_it_shows(page, tmp_path, monkeypatch):
     for kind, source in BLOCK.findall(page.read_text(encoding="utf-8")):
         failures += run_python(source, names) if kind == "python" else run_console(source)
     assert not failures, failures
+
+
+def test_the_readme_prints_what_it_shows_on_a_file_of_the_repository(tmp_path, monkeypatch):
+    """Its examples in Python are doctests."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    blocks = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    commands = [source for kind, source in blocks if kind == "console"]
+    assert commands
+    failures = "".join(map(run_console, commands))
+    assert not failures, failures
+
+
+def test_the_labels_of_the_example_are_wrong_where_its_page_says():
+    flowers = load_iris()
+    names = flowers.target_names[flowers.target]
+    labels, wrong = th.flip_labels(names, fraction=0.08, seed=4)
+    with (ROOT / "examples" / "iris.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["species"] for row in rows] == labels.tolist()
+    assert [list(map(float, list(row.values())[:4])) for row in rows] == flowers.data.tolist()
+    listed = (ROOT / "examples" / "README.md").read_text().rpartition(":")[2]
+    assert list(map(int, re.findall(r"\d+", listed))) == np.flatnonzero(wrong).tolist()
