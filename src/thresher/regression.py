@@ -10,7 +10,7 @@ import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
-from thresher.games.targets import Grid, growth
+from thresher.games.targets import Grid, moved
 from thresher.inputs.checked_inputs import Points, Validation, check_pair
 from thresher.inputs.checks import MAX_INTEGER, check_choice
 
@@ -199,20 +199,17 @@ class Targets:
 
 @dataclass(frozen=True)
 class Paid:
-    """What a game of `target_evidence` paid points, in steps of a grid."""
+    """What a game of `target_evidence` paid points."""
 
     sums: Floats
     grid: Grid
     targets: Targets
-    steps: Integers  # the targets of the points
     divisor: int
 
     def worth(self, targets: Floats) -> Floats:
         """What each point would be worth with another target, all else equal."""
-        base, slope, bend = self.sums[:3]
-        now, new = self.steps.astype(np.float64), (targets - self.grid.center) / self.grid.step
-        found = base + now * (slope + now * bend) + growth(self.sums[3:6], now, new)
-        return np.asarray(found * self.grid.step**2 / self.divisor)
+        now = self.grid.rounded(self.targets.points)
+        return moved(self.sums[:3], targets - self.grid.origin - now) / self.divisor
 
 
 def checked_points(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.findings.advice import NOBODY
 from thresher.findings.label_findings import Findings, check_fit
@@ -29,7 +29,9 @@ from thresher.games.target_evidence import (
     NearRingTargets,
     NearTargets,
     OtherTargets,
+    middle_of,
 )
+from thresher.games.targets import Grid
 from thresher.growth import check_growth
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.checks import check_both, check_flag
@@ -130,11 +132,11 @@ def radius_target_findings(
         kernel=kernel, kind=NearTargets if kernel is None else NearRingTargets, show=seen.append,
     )  # fmt: skip
     paid = seen[0]
-    near, one, two = paid.sums[6:]
+    near, one, two = paid.sums[3:]
     means = np.divide(one, near, out=np.full(len(near), np.nan), where=near > 0)
     squares = np.where(near > 0, two - one * np.nan_to_num(means), 0.0)
-    grid = paid.grid
-    usual, expected = grid.step * pooled_deviation(near, squares), grid.center + grid.step * means
+    middle = middle_of(paid.targets.judges)
+    usual, expected = pooled_deviation(near, squares), middle + means
     found = TargetEvidence(near, expected, usual, paid.worth(expected))
     return valuation, TargetFindings.of(valuation, paid.targets.points, found)
 
@@ -225,30 +227,32 @@ def explain_target_votes(
         kind=LeafChanges, show=seen.append,
     )  # fmt: skip
     paid = seen[0]
-    grid = paid.grid
-    beside, steps = _judges(votes, grid.steps(targets.judges)), paid.steps
+    grid, judges = paid.grid, paid.grid.rounded(targets.judges)
+    beside, own = _judges(votes, judges), grid.rounded(targets.points)
+    now = own
     for _ in range(ROUNDS):
-        near, means = _others(votes, steps, beside)
-        sizes = tamed(paid.steps - means)
-        _, apart = _others(votes, np.rint(sizes).astype(np.int64))
+        near, means = _others(votes, now, grid, beside)
+        sizes = tamed(own - means)
+        _, apart = _others(votes, sizes, grid)
         usual = NORMAL * np.where(np.isnan(apart), np.median(sizes), apart)
-        room, middle = NEARER * usual, np.where(np.isnan(means), paid.steps, means)
-        steps = np.rint(np.clip(paid.steps, middle - room, middle + room)).astype(np.int64)
-    expected = grid.center + grid.step * means
-    found = TargetEvidence(near, expected, grid.step * usual, paid.worth(expected))
+        room, middle = NEARER * usual, np.where(np.isnan(means), own, means)
+        now = np.clip(own, middle - room, middle + room)
+    found = TargetEvidence(near, means, usual, paid.worth(means))
     return valuation, TargetFindings.of(valuation, targets.points, found, NOBODY, votes.forest)
 
 
-def _others(votes: Votes, steps: Integers, beside: Beside | None = None) -> tuple[Floats, Floats]:
+def _others(
+    votes: Votes, targets: Floats, grid: Grid, beside: Beside | None = None
+) -> tuple[Floats, Floats]:
     """How many others share each point's leaf, and their mean, both as means over trees."""
-    game = OtherTargets(steps, 0, beside=beside)
-    codes: Any = steps  # what other games know as classes
+    game = OtherTargets(targets, 0.0, grid, beside=beside)
+    codes: Any = grid.codes(targets)  # what other games know as classes
     part = replace(votes, codes=codes)
-    out, groups = pay_while_counting(part, votes.near, game, lambda *_: None)
-    return out[0] / np.maximum(votes.trees, 1), game.means(out, groups)
+    out, _ = pay_while_counting(part, votes.near, game, lambda *_: None)
+    return out[0] / np.maximum(votes.trees, 1), game.means(out)
 
 
-def _judges(votes: Votes, steps: Integers) -> Beside | None:
+def _judges(votes: Votes, targets: Floats) -> Beside | None:
     """The validation points in the leaves of a tree: their number, and the sum of their targets."""
     if votes.rows_val is None:
         return None
@@ -256,7 +260,7 @@ def _judges(votes: Votes, steps: Integers) -> Beside | None:
 
     def beside(columns: slice) -> tuple[Floats, Floats]:
         leaves, size = rows.leaves(votes.near.tree(columns)), columns.stop - columns.start
-        sums = np.bincount(leaves, steps, minlength=size)
+        sums = np.bincount(leaves, targets, minlength=size)
         return np.bincount(leaves, minlength=size).astype(np.float64), np.asarray(sums, np.float64)
 
     return beside
