@@ -16,7 +16,6 @@ from oracles import coalition_weight, mpf_of, semivalues
 import thresher as th
 from thresher.games.ring_targets import RingTargetGame
 from thresher.games.targets import (
-    ENTRIES,
     Grid,
     TargetGame,
     moved,
@@ -24,7 +23,7 @@ from thresher.games.targets import (
     with_changes,
 )
 from thresher.kernels.integrals import ring_target_integrals
-from thresher.kernels.target_sums import sum_codes, sum_visit_codes
+from thresher.kernels.target_sums import ENTRIES, sum_codes, sum_visit_codes
 from thresher.neighbors.groups import by_entry
 from thresher.passes import in_parts
 
@@ -357,7 +356,7 @@ def test_counts_merge_shrink_and_are_stored(tmp_path):
     assert "4 rings" in repr(read)
     with pytest.raises(th.InputError, match="it differs in radius"):
         counts.merge(th.NeighborCounts(V, y_val, **about | {"kernel": RINGS[:3]}))
-    with pytest.raises(th.InputError, match="table must hold 3 x 3 x 4 x 20 prices"):
+    with pytest.raises(th.InputError, match="table must hold 10 x 4 x 20 prices"):
         th.PriceList(prices.side, "shapley", prices.table[..., :-1])
 
 

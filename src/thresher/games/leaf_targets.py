@@ -40,7 +40,8 @@ class LeafTargets(TargetGame):
 
     def near(self, sums: Integers, columns: slice) -> NearSums:
         """What is near some cells."""
-        return NearSums.of(sums, self.grid, np.full(sums.shape[1], self.empty))
+        del columns
+        return NearSums.of(sums, self.grid, self.empty)
 
     def quadratics(self, near: NearSums, columns: slice, *, newcomer: bool = False) -> Floats:
         """What each leaf pays a member or a newcomer."""

@@ -20,9 +20,9 @@ c = (K - 1) / (l - 2). Then the point adds on average, summed over l > max(i, K)
     - h_l (z_i - z_l) (2 c (P_{l-1} - z_i) + z_i + z_l) / D^2
 
 This is a quadratic in z_i, so sums from the far end value all points in O(n). For "jia2019", z is
-y, and 2 t h_l (y_i - y_l) / D is added. For "mean", y and t count from a number in the middle of all
-targets, so that a judge that is far off loses no digit: then z is y, this term is added, too, and so
-is 2 t (y_i - m) / (s + 1) where s < K others are joined.
+y, and 2 t h_l (y_i - y_l) / D is added. For "mean", y and t count from a number in the middle of
+all targets, so that a judge that is far off loses no digit. Then z is y, this term is added, too,
+and so is 2 t (y_i - m) / (s + 1) where s < K others are joined.
 
 If every other point is in S with chance x, h_l = C(l-2, K-1) x^K (1-x)^(l-1-K). Banzhaf has x = 1/2
 and leave-one-out has x = 1. For Shapley, x is uniform, and for Beta(a, b), it is distributed as

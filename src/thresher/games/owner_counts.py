@@ -17,8 +17,9 @@ from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges
 from thresher.games.owner_values import OwnerGames
-from thresher.games.targets import ENTRIES, Grid, TargetGroups, centered, whole
+from thresher.games.targets import Grid, TargetGroups, centered, whole
 from thresher.inputs.labels import Codes
+from thresher.kernels.target_sums import ENTRIES
 from thresher.neighbors.groups import Block, Groups
 
 NUMBERS = 1 << 22  # of a table of games that is held at a time
@@ -80,7 +81,7 @@ class OwnerAgreement:
         return OwnerGames(near, same, np.ones(len(near)), empty)
 
 
-def weighed(counts: Integers, weights: Floats) -> Floats:
+def weighed(counts: Integers | Floats, weights: Floats) -> Floats:
     """Counts of rings (the last axis but one) added up with the rings' weights.
 
     Equal counts have equal sums to the last bit, so that equal owners get equal values.
@@ -151,7 +152,7 @@ def target_games(
     """
     weight, mean, rest = judges
     near, first, _, center = _around_means(sums, len(weights), len(mean), grid)
-    mass, gain = (weighed(each, np.array(weights)) for each in (near, first))
+    mass, gain = weighed(near, np.array(weights)), weighed(first, np.array(weights))
     each = np.ascontiguousarray(mass.T), np.ascontiguousarray((gain * weight).T)
     about = weight, empty - center
     return OwnerGames(*each, *about, square=True, apart=center - mean, rest=-rest)
@@ -183,8 +184,9 @@ def mutual_target_games(
         beside[rows, whose] -= 1
         total[rows, whose] -= mean
         none = empty - center[leaf]
-        pull = (mine * share, total, none, -mean)
-        shift = (spread * share, near, np.ones(len(leaf)), np.zeros(len(leaf)))
+        nothing = np.zeros(len(leaf))
+        pull: tuple[Any, ...] = (mine * share, total, none, -mean)
+        shift: tuple[Any, ...] = (spread * share, near, nothing + 1, nothing)
         for weight, gain, alone, apart in (pull, shift):
             yield OwnerGames(
                 beside, gain * weight[:, None], weight, alone, square=True, apart=apart

@@ -34,8 +34,9 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.games.chances import chances
 from thresher.games.semivalues import Semivalue, weights
-from thresher.games.targets import CENTER, ENTRIES, MEMBERS, Grid, TargetGame, centered, whole
+from thresher.games.targets import CENTER, MEMBERS, Grid, TargetGame, centered, whole
 from thresher.kernels.integrals import ring_target_integrals
+from thresher.kernels.target_sums import ENTRIES
 from thresher.threads import cut, run
 
 JOB = 8  # validation points of one job

@@ -15,7 +15,7 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.games.leaf_targets import LeafTargets
 from thresher.games.ring_targets import RingTargetGame
-from thresher.games.targets import TargetGame, with_changes
+from thresher.games.targets import NearSums, TargetGame, with_changes
 
 Beside = Callable[[slice], tuple[Floats, Floats]]
 
@@ -83,7 +83,7 @@ class OtherTargets(TargetGame):
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each leaf says about the others."""
-        near = self.near(sums, columns)
+        near = NearSums.of(sums, self.grid, self.empty)
         count, one = near.count.astype(np.float64), near.one
         if self.beside is not None:
             more, their = self.beside(columns)

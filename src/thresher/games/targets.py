@@ -2,21 +2,21 @@
 
 The utility of a coalition for a judge with target t is minus the squared error of the mean of its
 near members, or of a public number e if it has none. A cell has a center c near the mean of its
-points. Let r = y - c for the valued point, a = c - t and g = e - c. For the other near points, of
-which there are o, let m be the mean of r, q the mean of r^2, and p the mean product of two different
-ones. Then the value of a member is
+points. Let r = y - c for the valued point, a = c - t and g = e - c. For the o other near points, let
+m be the mean of r, q the mean of r^2, and p the mean product of two different ones. Then the value
+of a member is
 
     P0 (g (g + 2 a) - 2 a r - r^2) - 2 a B (r - m)
     + q (A - B + D) + p (3B - 2D - A) - 2 r m (B - D) - r^2 D
 
 with P0, A, B and D from `moments`. Why: alone, the point adds (e - t)^2 - (y - t)^2. For j > 0
-others with mean M, it moves the mean by (r - M) / (j + 1), and squares differ by twice that times a,
-and by the difference of squares around c. There, the average squared mean is (q + (j - 1) p) / j, and
-with the point it is (j q + j (j - 1) p + 2 j r m + r^2) / (j + 1)^2.
+others with mean M, it moves the mean by (r - M) / (j + 1). Squared errors grow by twice that times
+a, and by the difference of squares around c. There, the average squared mean is (q + (j - 1) p) / j,
+and with the point it is (j q + j (j - 1) p + 2 j r m + r^2) / (j + 1)^2.
 
 In the sums over *all* near points, this is a quadratic in r. So each cell has three prices and its
 center, and keeps the number of near points, the sum of their targets and that of their squares. A
-target that is far off is far from the centers of its own cells only, so it costs the others nothing.
+target that is far off is far from the centers of its own cells only: others lose no digit by it.
 
 If the target of a member moves by d, its value grows by d (S - G d). These are the terms in r and
 r^2, with the member's own target taken out of the sum of the others:
@@ -146,9 +146,9 @@ class NearSums:
     center: Floats
 
     @classmethod
-    def of(cls, sums: Integers, grid: Grid, elsewhere: Floats) -> NearSums:
+    def of(cls, sums: Integers, grid: Grid, elsewhere: Floats | float) -> NearSums:
         """The sums around the mean of the points, or `elsewhere` in cells without points."""
-        count, first, _ = whole(sums)
+        _, first, _ = whole(sums)
         steps = np.rint(first.astype(np.float64) / np.maximum(sums[0], 1))
         center = np.where(sums[0] > 0, steps * grid.step, elsewhere)
         return cls(sums[0], *centered(sums, np.where(sums[0] > 0, steps, 0.0), grid.step), center)
@@ -347,14 +347,14 @@ def estimated_prices(
     Examples
     --------
     >>> about = np.array([0.5]), np.array([0.5]), np.array([0.0]), 0.0, "shapley"
-    >>> found = [estimated_prices(np.array([c]), *about) for c in (1, 1.5, 2)]
-    >>> [round(float(prices[3, 0] - 0.5 * prices[4, 0] + 0.25 * prices[5, 0]), 4) for prices in found]
+    >>> found = [estimated_prices(np.array([c]), *about)[3:6, 0] for c in (1, 1.5, 2)]
+    >>> [round(float(a - 0.5 * b + 0.25 * c), 4) for a, b, c in found]
     [0.1875, 0.1794, 0.1713]
     """
     spread = np.maximum(square - mean**2, 0.0)
 
     def prices(c: Integers) -> Floats:
-        near = NearSums(c, np.zeros_like(mean), c * spread, mean)
+        near = NearSums(c, np.zeros_like(mean), np.asarray(c * spread), mean)
         both = [quadratics(near, judges, empty, semivalue, newcomer=new) for new in (False, True)]
         return np.array([*both[0], *both[1], *changes(near, judges, semivalue), mean])
 

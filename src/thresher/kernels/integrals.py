@@ -233,8 +233,8 @@ def add_owner_values(
 
     In game v, owner o has the mass near[v, o] and the gain gains[v, o], which includes the factor
     weights[v]. A coalition is worth its gain over its mass, or with `square` minus the square of
-    that ratio plus apart_by[v]. Without mass, the ratio is empty[v]. `alone` has the chance that none of the other
-    players is present, for 1, 2, ... players. `rules` are those of `_choose`.
+    that ratio plus apart_by[v]. Without mass, the ratio is empty[v]. `alone` has the chance that
+    none of the other players is present, for 1, 2, ... players. `rules` are those of `_choose`.
     """
     owners = near.shape[1]
     chances = _room(rules)

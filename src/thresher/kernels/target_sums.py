@@ -4,8 +4,8 @@ Every group of points, such as those of one owner, has its own sums: out[place, 
 group * columns + column.
 
 A target is a float64 that is a whole multiple u of the grid's step, with |u| <= 2^92. It is kept in
-parts of 31 bits, u = a + 2^31 b + 2^62 c, where all parts have the sign of u, and so is its square,
-in six parts. So sums over 2^31 points fit in 64 bits. Integers add up to the same bits in any order.
+parts of 31 bits, u = a + 2^31 b + 2^62 c, where all parts have the sign of u, and its square in six
+such parts. So sums over 2^31 points fit in 64 bits. Integers add up to the same bits in any order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOW = (1 << LIMB) - 1
 FIRSTS, SECONDS = 3, 6  # parts of a target, and of its square
 ENTRIES = 1 + FIRSTS + SECONDS
 WIDEST = FIRSTS * LIMB - 1  # bits of the largest whole number
-Parts = tuple[int, int, int, int, int, int, int, int, int]
+Parts = tuple[np.int64, ...]
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,6 @@ from thresher.games.owner_counts import OwnerTargets, owned_codes, target_codes
 from thresher.games.semivalues import Semivalue
 from thresher.games.targets import (
     CENTER,
-    ENTRIES,
     MEMBERS,
     NEWCOMERS,
     PRICES,
@@ -25,8 +24,8 @@ from thresher.games.targets import (
     with_changes,
     with_slopes,
 )
-from thresher.kernels.target_sums import FIRSTS
 from thresher.inputs.labels import Codes
+from thresher.kernels.target_sums import ENTRIES, FIRSTS
 from thresher.passes.walk import value
 from thresher.sides.protocol import Who
 
@@ -92,7 +91,7 @@ class NumberSide:
 
     @property
     def none(self: Any) -> float:
-        """The prediction for a row that no point is near, on the grid and relative to its origin."""
+        """The prediction where no point is near, on the grid and relative to its origin."""
         return float(self.grid.rounded(np.array([self.empty]))[0])
 
     @property
