@@ -17,7 +17,7 @@ from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges
 from thresher.games.owner_values import OwnerGames
-from thresher.games.targets import Grid, TargetGroups, centered, whole
+from thresher.games.targets import Grid, TargetGroups, centered, means_in_steps
 from thresher.inputs.labels import Codes
 from thresher.kernels.target_sums import ENTRIES
 from thresher.neighbors.groups import Block, Groups
@@ -200,10 +200,8 @@ def _around_means(
 
     r is a target less the mean of all in the cell.
     """
-    table = sums.reshape(ENTRIES, -1, cells)
-    count, first, _ = whole(table.sum(axis=1))
-    steps = np.rint(first.astype(np.float64) / np.maximum(count.astype(np.float64), 1.0))
-    around = np.broadcast_to(steps, table.shape[1:])
-    one, two = centered(table, around, grid.step)
+    table = sums.reshape(ENTRIES, -1)
+    steps = means_in_steps(table.reshape(ENTRIES, -1, cells).sum(axis=1))
+    one, two = centered(table, np.tile(steps, table.shape[1] // cells), grid.step)
     shape = -1, rings, cells
     return table[0].reshape(shape), one.reshape(shape), two.reshape(shape), steps * grid.step

@@ -34,7 +34,7 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.games.chances import chances
 from thresher.games.semivalues import Semivalue, weights
-from thresher.games.targets import CENTER, MEMBERS, Grid, TargetGame, centered, whole
+from thresher.games.targets import CENTER, MEMBERS, Grid, TargetGame, centered, means_in_steps
 from thresher.kernels.integrals import ring_target_integrals
 from thresher.kernels.target_sums import ENTRIES
 from thresher.threads import cut, run
@@ -98,8 +98,8 @@ class NearRings:
         rings, cells = len(of_ring), len(judges)
         table = sums.reshape(ENTRIES, -1)
         w = (of_ring / of_ring.max())[:, None]
-        firsts = whole(table)[1].astype(np.float64)
-        mass, first = (_added(w * each.reshape(rings, -1)) for each in (table[0], firsts))
+        means = means_in_steps(table)
+        mass, first = (_added(w * each.reshape(rings, -1)) for each in (table[0], table[0] * means))
         mean = np.divide(first, mass, out=judges / grid.step, where=mass > 0)
         steps = np.rint(mean)
         one, two = (

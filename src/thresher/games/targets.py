@@ -2,7 +2,7 @@
 
 The utility of a coalition for a judge with target t is minus the squared error of the mean of its
 near members, or of a public number e if it has none. A cell has a center c near the mean of its
-points. Let r = y - c for the valued point, a = c - t and g = e - c. For the o other near points, let
+points. Let r = y - c for the valued point, a = c - t, g = e - c. For the o other near points, let
 m be the mean of r, q the mean of r^2, and p the mean product of two different ones. Then the value
 of a member is
 
@@ -11,7 +11,7 @@ of a member is
 
 with P0, A, B and D from `moments`. Why: alone, the point adds (e - t)^2 - (y - t)^2. For j > 0
 others with mean M, it moves the mean by (r - M) / (j + 1). Squared errors grow by twice that times
-a, and by the difference of squares around c. There, the average squared mean is (q + (j - 1) p) / j,
+a, and by the difference of squares around c. There, the mean square is (q + (j - 1) p) / j,
 and with the point it is (j q + j (j - 1) p + 2 j r m + r^2) / (j + 1)^2.
 
 In the sums over *all* near points, this is a quadratic in r. So each cell has three prices and its
@@ -38,7 +38,15 @@ import numpy as np
 from thresher.array_types import Array, Floats, Integers
 from thresher.games.moments import moments
 from thresher.games.semivalues import Semivalue
-from thresher.kernels.target_sums import ENTRIES, FIRSTS, LIMB, SECONDS, WIDEST, sum_leaves
+from thresher.kernels.target_sums import (
+    ENTRIES,
+    FIRSTS,
+    LIMB,
+    WIDEST,
+    first_sums,
+    residual_sums,
+    sum_leaves,
+)
 from thresher.neighbors.groups import Groups
 
 MEMBERS, NEWCOMERS, CHANGES = slice(0, 3), slice(3, 6), slice(6, 9)
@@ -148,10 +156,9 @@ class NearSums:
     @classmethod
     def of(cls, sums: Integers, grid: Grid, elsewhere: Floats | float) -> NearSums:
         """The sums around the mean of the points, or `elsewhere` in cells without points."""
-        _, first, _ = whole(sums)
-        steps = np.rint(first.astype(np.float64) / np.maximum(sums[0], 1))
+        steps = means_in_steps(sums)
         center = np.where(sums[0] > 0, steps * grid.step, elsewhere)
-        return cls(sums[0], *centered(sums, np.where(sums[0] > 0, steps, 0.0), grid.step), center)
+        return cls(sums[0], *centered(sums, steps, grid.step), center)
 
 
 @dataclass(frozen=True)
@@ -266,30 +273,29 @@ def sums_of(targets: Floats, step: float = 1.0) -> Integers:
     return found.T
 
 
-def whole(sums: Integers) -> tuple[Any, Any, Any]:
-    """The number, the sum and the sum of squares of near targets, as exact Python integers."""
-    parts = sums.astype(object)
-    first = sum(parts[1 + k] << LIMB * k for k in range(FIRSTS))
-    second = sum(parts[1 + FIRSTS + k] << LIMB * k for k in range(SECONDS))
-    return parts[0], first, second
-
-
 def squared_errors(sums: Integers, guess: float, step: float) -> int:
     """The sum of squared errors of one guess for all targets in these cells, in squared steps."""
-    count, first, second = (int(each.sum()) for each in whole(sums))
-    steps = round(guess / step)
-    return count * steps**2 - 2 * steps * first + second
+    parts = [int(row.astype(object).sum()) for row in sums]
+    first = sum(part << LIMB * k for k, part in enumerate(parts[1 : 1 + FIRSTS]))
+    second = sum(part << LIMB * k for k, part in enumerate(parts[1 + FIRSTS :]))
+    steps = int(guess / step)
+    return parts[0] * steps**2 - 2 * steps * first + second
+
+
+def means_in_steps(sums: Integers) -> Floats:
+    """The mean target in each cell, rounded to a whole number of steps; 0 where nobody is."""
+    first = np.empty(sums.shape[1])
+    first_sums(sums, first)
+    return np.rint(first / np.maximum(sums[0], 1))
 
 
 def centered(sums: Integers, centers: Floats, step: float) -> tuple[Floats, Floats]:
     """The sums of r and r^2 in each cell, where r is a target minus a center in whole steps.
 
-    They are exact before they are rounded once.
+    They are exact before they are rounded.
     """
-    count, first, second = whole(sums)
-    c = np.array([int(each) for each in centers.ravel().tolist()], object).reshape(centers.shape)
-    one = (first - count * c).astype(np.float64)
-    two = (second - 2 * c * first + count * c * c).astype(np.float64)
+    one, two = np.empty((2, sums.shape[1]))
+    residual_sums(sums, centers, one, two)
     return one * step, two * step * step
 
 

@@ -135,3 +135,71 @@ def sum_leaves(
     for i in range(leaf_of.shape[0]):
         if leaf_of[i] >= 0:
             _add(parts_of(targets[i] * scale), out[groups[i] * columns + leaf_of[i]])
+
+
+@njit(cache=True, nogil=True)
+def _carry(limbs: Integers) -> None:
+    """Make all limbs but the last, which has the sign, at least 0 and less than 2^31."""
+    for k in range(limbs.shape[0] - 1):
+        limbs[k + 1] += limbs[k] >> LIMB
+        limbs[k] &= LOW
+
+
+@njit(cache=True, nogil=True)
+def _subtract_product(one: Integers, other: Integers, out: Integers) -> None:
+    """Subtract a product of numbers whose limbs are below 2^31 from the limbs `out`."""
+    for i in range(one.shape[0]):
+        for j in range(other.shape[0]):
+            product = one[i] * other[j]
+            out[i + j] -= product & LOW
+            out[i + j + 1] -= product >> LIMB
+
+
+@njit(cache=True, nogil=True)
+def _number(limbs: Integers) -> float:
+    """A number whose limbs were carried."""
+    found = 0.0
+    for k in range(limbs.shape[0] - 1, -1, -1):
+        found = found * 2.0**31 + limbs[k]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def first_sums(table: Integers, out: Floats) -> None:
+    """Write the sum of the whole numbers in each cell."""
+    limbs = np.zeros(FIRSTS + 2, np.int64)
+    for v in range(out.shape[0]):
+        limbs[FIRSTS:] = 0
+        limbs[:FIRSTS] = table[1 : 1 + FIRSTS, v]
+        _carry(limbs)
+        out[v] = _number(limbs)
+
+
+@njit(cache=True, nogil=True)
+def residual_sums(table: Integers, centers: Floats, one: Floats, two: Floats) -> None:
+    """Write the sums of r and r^2 in each cell, with r the whole numbers less that of its center.
+
+    Nothing is rounded before the end. With c the center, n the count and S the sum of u, the sum of
+    r is R = S - n c, and that of r^2 is the sum of u^2 less c (S + R).
+    """
+    c, n = np.zeros(FIRSTS, np.int64), np.zeros(2, np.int64)
+    first, rest = np.zeros(FIRSTS + 4, np.int64), np.zeros(FIRSTS + 4, np.int64)
+    second = np.zeros(SECONDS + 6, np.int64)
+    for v in range(one.shape[0]):
+        parts = parts_of(centers[v])
+        c[0], c[1], c[2] = parts[0], parts[1], parts[2]
+        n[0], n[1] = table[0, v] & LOW, table[0, v] >> LIMB
+        first[FIRSTS:] = 0
+        first[:FIRSTS] = table[1 : 1 + FIRSTS, v]
+        _carry(first)
+        rest[:] = first
+        _subtract_product(n, c, rest)
+        _carry(rest)
+        one[v] = _number(rest)
+        second[SECONDS:] = 0
+        second[:SECONDS] = table[1 + FIRSTS :, v]
+        first += rest
+        _carry(first)
+        _subtract_product(c, first, second)
+        _carry(second)
+        two[v] = _number(second)
