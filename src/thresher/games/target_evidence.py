@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Flags, Floats, Integers
 from thresher.games.leaf_targets import LeafTargets
 from thresher.games.ring_targets import RingTargetGame
 from thresher.games.targets import NearSums, TargetGame, with_changes
+from thresher.inputs.far_off import far_off
 
 Beside = Callable[[slice], tuple[Floats, Floats]]
 
@@ -38,8 +40,7 @@ class WithChanges:
 class WithJudges(WithChanges):
     """The same, with the number of near judges, and the sums of their targets and their squares.
 
-    These are relative to `middle_of` all judges, so that one that is far off matters only where it
-    is near.
+    These are relative to `middle_of` all judges. Judges whose targets are far off say nothing.
     """
 
     columns: ClassVar[int] = 6
@@ -47,10 +48,16 @@ class WithJudges(WithChanges):
     def prices(self: Any, sums: Integers, columns: slice) -> Floats:
         """What each cell pays and says about its judge, which is the same for all its rings."""
         paid = super().prices(sums, columns)
-        targets = self.judges[columns] - middle_of(self.judges)
+        heard, middle = self.heard
+        targets = np.where(heard[columns], self.judges[columns] - middle, 0.0)
         said = np.zeros((9, *paid.shape[1:]))
-        said[0], said[3], said[6] = 1.0, targets, targets**2
+        said[0], said[3], said[6] = heard[columns], targets, targets**2
         return np.concatenate([paid[:-1], said, paid[-1:]])
+
+    @cached_property
+    def heard(self: Any) -> tuple[Flags, float]:
+        """Which judges say something, and a number in the middle of their targets."""
+        return ~far_off(self.judges), middle_of(self.judges)
 
 
 def middle_of(targets: Floats) -> float:

@@ -22,7 +22,16 @@ from thresher.inputs.checked_inputs import Points, check_validation, own_copy
 from thresher.inputs.checks import check_radius
 from thresher.inputs.labels import Classes
 from thresher.neighbors.kernel import Kernel
-from thresher.regression import Targets, check_bounds, check_range, check_targets, checked_points
+from thresher.regression import (
+    Targets,
+    check_bounds,
+    check_range,
+    check_targets,
+    checked_points,
+    first_rounded,
+    spread,
+    too_wide,
+)
 from thresher.sides.ball_side import BallSide
 from thresher.sides.label_kinds import NumberSide
 
@@ -37,6 +46,7 @@ class TargetClasses(Classes):
 
     grid: Grid = UNIT
     bounds: tuple[float, float] = (0.0, 1.0)
+    usual: float = 0.0  # the spread of the targets of a validation set
 
     def encode(self, name: str, raw: Any, *, first: int = 0) -> Any:
         """The code of every target; an error names the first row that is out of bounds."""
@@ -48,6 +58,9 @@ class TargetClasses(Classes):
                 f"the bounds {self.bounds[0]:g} to {self.bounds[1]:g}: pass wider bounds= where "
                 "the points are counted"
             )
+        row = first_rounded(targets, self.grid, max(self.usual, spread(targets)))
+        if row is not None:
+            raise too_wide(name, targets, row, self.bounds, first)
         return self.grid.codes(targets)
 
     def known_codes(self, raw: Any) -> Any:
@@ -141,7 +154,8 @@ def target_side(
     zeros = np.zeros(len(targets.judges), np.int64)
     validation = check_validation(X_val, zeros, metric=metric, classes=[0], public=True)
     low, high = public_bounds(bounds, targets)
-    classes = TargetClasses((TARGETS,), grid(low, high), (low, high))
+    about = (TARGETS,), grid(low, high), (low, high), spread(targets.judges)
+    classes = TargetClasses(*about)
     codes = classes.encode("y_val", targets.judges)
     judges = replace(own_copy(validation), codes=codes, classes=classes)
     return TargetSide(judges, check_radius(radius), kernel, targets.empty)
