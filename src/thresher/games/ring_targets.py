@@ -34,7 +34,15 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.games.chances import chances
 from thresher.games.semivalues import Semivalue, weights
-from thresher.games.targets import CENTER, MEMBERS, Grid, TargetGame, centered, means_in_steps
+from thresher.games.targets import (
+    CENTER,
+    MEMBERS,
+    Grid,
+    TargetGame,
+    both_errors,
+    centered,
+    means_in_steps,
+)
 from thresher.kernels.integrals import ring_target_integrals
 from thresher.kernels.target_sums import ENTRIES
 from thresher.threads import cut, run
@@ -89,6 +97,7 @@ class NearRings:
     # none, gap: and how far the prediction of nobody is, from the judge and from the center
     none: Floats
     gap: Floats
+    both: Floats  # the sum of `none` and `apart`
 
     @classmethod
     def of(
@@ -106,7 +115,8 @@ class NearRings:
             each.reshape(rings, cells) for each in centered(table, np.tile(steps, rings), grid.step)
         )
         center = steps * grid.step
-        about = center, center - judges, empty - judges, empty - center
+        both = both_errors(empty, center, judges)
+        about = center, center - judges, empty - judges, empty - center, both
         return cls(w, table[0].reshape(rings, -1), one, two, *about)
 
     @property
@@ -197,7 +207,7 @@ def _integrals(near: NearRings, semivalue: Semivalue) -> Found:
         mean, others, bent, crossed, rest = parts
         return np.array(
             [
-                w0 * near.gap * (near.none + apart) + 2 * apart * others + rest,
+                w0 * near.gap * near.both + 2 * apart * others + rest,
                 -2 * apart * (w0 + mean) - w * crossed,
                 -w0 - bent - more,
             ]
@@ -252,5 +262,5 @@ def _differences(near: NearRings, semivalue: Semivalue) -> Found:
 def _alone(near: NearRings) -> Floats:
     """The quadratics of the only point: z0^2 - z^2."""
     shape = near.first.shape
-    found: list[Any] = [near.gap * (near.none + near.apart), -2 * near.apart, -1.0]
+    found: list[Any] = [near.gap * near.both, -2 * near.apart, -1.0]
     return np.array([np.broadcast_to(each, shape) for each in found])

@@ -319,17 +319,32 @@ def residual_prices(
     """The same, by the moments of the number of `others`; `own` is 1 for members, else 0."""
     P0, A, B, D = known.alone, known.inverse, known.next_inverse, known.next_square
     one, two, apart, gap = near.one, near.two, near.center - judges, empty - near.center
+    both = both_errors(empty, near.center, judges)
     some, pairs = np.maximum(others, 1), np.maximum(others * (others - 1.0), 1.0)
     squares, products = (A - B + D) / some, np.where(others > 1, 3 * B - 2 * D - A, 0.0) / pairs
     mixed, pull = -2 * (B - D) / some, 2 * apart * B
     return np.array(
         [
-            P0 * gap * (gap + 2 * apart) + pull * one / some + squares * two
+            P0 * gap * both + pull * one / some + squares * two
             + products * (one**2 - two),
             -2 * apart * P0 - pull * (1 + own / some) + (mixed - own * 2 * products) * one,
             -P0 - D - own * (squares + mixed - 2 * products),
         ]
     )  # fmt: skip
+
+
+def both_errors(empty: float, center: Floats, judges: Floats) -> Floats:
+    """The errors of two numbers for each judge, added up: nearly opposite ones lose no digit."""
+    (first, lost), (second, more) = _difference(empty, judges), _difference(center, judges)
+    found, rest = _difference(first, -second)
+    return found + (lost + more + rest)
+
+
+def _difference(one: Floats | float, other: Floats) -> tuple[Floats, Floats]:
+    """A difference, and what it lost to rounding (Knuth's two-sum)."""
+    found = one - other
+    back = found - one
+    return found, (one - (found - back)) - (other + back)
 
 
 def changes(near: NearSums, judges: Floats, semivalue: Semivalue) -> Floats:

@@ -17,7 +17,6 @@ from thresher.inputs.labels import Classes, Codes
 from thresher.metrics import measure
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
-from thresher.regression import spread
 from thresher.sides.ball_side import BALL, RINGS, BallSide
 from thresher.sides.forest_side import POINTS, PREFIX, VALIDATION, ForestSide
 from thresher.sides.protocol import PublicSide
@@ -93,7 +92,7 @@ def _stored_targets(about: Any, arrays: Mapping[str, Any]) -> tuple[TargetClasse
     codes, (least, most) = np.array(arrays["labels"], np.int64), classes.code_range
     if len(codes) and not least <= codes.min() <= codes.max() <= most:
         raise InputError("it has targets outside its bounds")
-    return dataclasses.replace(classes, usual=spread(classes.decode(codes))), codes
+    return dataclasses.replace(classes, judges=classes.decode(codes)), codes
 
 
 def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:

@@ -22,7 +22,7 @@ from thresher.games.semivalues import Semivalue
 from thresher.games.targets import PRICES, Grid, squared_errors
 from thresher.inputs.checks import check_both
 from thresher.kernels.target_sums import ENTRIES
-from thresher.regression import Targets, check_empty, spread
+from thresher.regression import Targets, check_empty
 from thresher.sides.forest_side import ForestPoints, ForestSide, check_forest, validation_digest
 from thresher.sides.label_kinds import NumberSide
 from thresher.sides.protocol import Footprint
@@ -135,7 +135,7 @@ def side_in_bounds(
     features = None if X_val is None else forest.encode("X_val", X_val)
     if features is not None:
         _check_rows("X_val", features, judges)
-    classes = TargetClasses((TARGETS,), Grid.over(*bounds), bounds, spread(judges))
+    classes = TargetClasses((TARGETS,), Grid.over(*bounds), bounds, judges)
     codes: Any = classes.encode("y_val", judges) if len(judges) else np.zeros(0, np.int64)
     return TargetForestSide(forest, classes, features, codes, empty=empty)
 

@@ -6,7 +6,7 @@ The codes of targets take the place of class codes: `TargetClasses` rounds targe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +46,8 @@ class TargetClasses(Classes):
 
     grid: Grid = UNIT
     bounds: tuple[float, float] = (0.0, 1.0)
-    usual: float = 0.0  # the spread of the targets of a validation set
+    # the targets of a validation set, which show how far apart targets usually are
+    judges: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), compare=False)
 
     def encode(self, name: str, raw: Any, *, first: int = 0) -> Any:
         """The code of every target; an error names the first row that is out of bounds."""
@@ -58,7 +59,8 @@ class TargetClasses(Classes):
                 f"the bounds {self.bounds[0]:g} to {self.bounds[1]:g}: pass wider bounds= where "
                 "the points are counted"
             )
-        row = first_rounded(targets, self.grid, max(self.usual, spread(targets)))
+        usual = spread(np.concatenate([self.judges, targets]))
+        row = first_rounded(targets, self.grid, usual)
         if row is not None:
             raise too_wide(name, targets, row, self.bounds, first)
         return self.grid.codes(targets)
@@ -154,7 +156,7 @@ def target_side(
     zeros = np.zeros(len(targets.judges), np.int64)
     validation = check_validation(X_val, zeros, metric=metric, classes=[0], public=True)
     low, high = public_bounds(bounds, targets)
-    about = (TARGETS,), grid(low, high), (low, high), spread(targets.judges)
+    about = (TARGETS,), grid(low, high), (low, high), targets.judges
     classes = TargetClasses(*about)
     codes = classes.encode("y_val", targets.judges)
     judges = replace(own_copy(validation), codes=codes, classes=classes)
