@@ -36,9 +36,9 @@ FORMATS = {
     "ball": "thresher.counts/1",
     "rings": "thresher.ring-counts/1",
     "forest": "thresher.forest-counts/1",
-    "targets": "thresher.target-counts/1",
-    "ring-targets": "thresher.ring-target-counts/1",
-    "forest-targets": "thresher.forest-target-counts/1",
+    "targets": "thresher.target-counts/2",
+    "ring-targets": "thresher.ring-target-counts/2",
+    "forest-targets": "thresher.forest-target-counts/2",
 }
 DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose digests say nothing
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
@@ -64,10 +64,10 @@ class NeighborCounts:
     kernel, rings
         As in `tknn_shapley`; there are then counts for each ring.
     task, empty
-        As in `tknn_shapley`. For regression, the table has four rows: the number of near points,
-        the sum of their targets in steps of a grid, and the sum of the squared targets in two parts
-        of 31 bits. With a forest, these are the points in each leaf; with a kernel, there are four
-        rows for each ring.
+        As in `tknn_shapley`. For regression, the table has ten rows: the number of near points, the
+        sum of their targets in steps of a grid, in three parts of 31 bits, and the sum of the
+        squared targets, in six parts. With a forest, these are the points in each leaf; with a
+        kernel, there are ten rows for each ring.
     bounds
         As in `tknn_shapley`, but the default is the range of `y_val`, extended by its width on both
         sides. Required if there is no validation set.
@@ -151,8 +151,8 @@ class NeighborCounts:
         """The current counts, one column for each cell.
 
         A validation point has two rows, `same` and `other`, or two for each ring, the innermost
-        ring first. A leaf has one row for each class. For regression there are four rows: number,
-        sum, and the sum of squares in two parts, each with a row for each ring.
+        ring first. A leaf has one row for each class. For regression there are ten rows: number,
+        sum in three parts, and the sum of squares in six parts, each with a row for each ring.
         """
         return _snapshot(self._counts)
 
@@ -374,7 +374,7 @@ class NeighborCounts:
             arrays = load_arrays(found)  # each has a checksum of its own
             about = load_about(arrays)
             counts = cls.over(stored_side(stored_kind(about, FORMATS), about, arrays))
-            counts._counts[:] = arrays["counts"]
+            counts._counts[:] = counts._side.read_counts(arrays["counts"])
             times = dict(zip(arrays["prints"].tolist(), arrays["times"].tolist(), strict=True))
             counts._present = Counter(times)
             counts._points = int(arrays["times"].sum())

@@ -113,8 +113,8 @@ def tknn_shapley(
         For regression: the prediction if no point is near, a public number. The default is the mean
         of the validation targets. Without validation targets it is required.
     bounds
-        For regression: the public range of targets. Sums of targets are kept in steps of this range
-        divided by 2^32. The default is the range of all targets; finding it in parts and on Dask
+        For regression: the public range of targets. Targets are kept in steps of the larger bound
+        divided by 2^92. The default is the range of all targets; finding it in parts and on Dask
         takes an extra pass.
 
     Returns
@@ -199,11 +199,10 @@ def radius_regression(
     """
     known: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": kernel}
     points, side, targets = targets_in_balls(X, y, X_val, y_val, radius, **known)
-    steps: Any = points.codes
 
     def see(sums: Floats) -> None:
         if show is not None:
-            show(Paid(sums, side.grid, targets, steps, len(side) if mean else 1))
+            show(Paid(sums, side.grid, targets, len(side) if mean else 1))
 
     return value_here(
         points, side, semivalue, owners=owners, mean=mean, neighbors=neighbors, progress=progress,
