@@ -120,7 +120,7 @@ class TargetFindings(Findings):
 def radius_target_findings(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     owners: Any = None, mean: bool = False, progress: bool = False, empty: Any = None,
-    bounds: Any = None, kernel: Kernel | None = None,
+    bounds: Any = None, kernel: Kernel | None = None, complete: bool = False,
 ) -> tuple[Valuation, TargetFindings]:  # fmt: skip
     """What `tknn_shapley` and `explain` find about numbers, in one walk over the points."""
     seen: list[Paid] = []
@@ -128,6 +128,7 @@ def radius_target_findings(
         X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
         mean=mean, neighbors="auto", progress=progress, empty=empty, bounds=bounds,
         kernel=kernel, kind=NearTargets if kernel is None else NearRingTargets, show=seen.append,
+        complete=complete,
     )  # fmt: skip
     paid = seen[0]
     near, one, two = paid.sums[6:]
@@ -197,7 +198,8 @@ def explain_targets(
     if valuation.method == "tknn-shapley":
         again, found = radius_target_findings(
             X, y, X_val, y_val, radius=about["radius"], metric=about["metric"],
-            semivalue=semivalue, bounds=about["bounds"], kernel=Kernel.recorded(about), **common,
+            semivalue=semivalue, bounds=about["bounds"], kernel=Kernel.recorded(about),
+            complete=about["metric"] == "precomputed", **common,  # it was judged when valued
         )  # fmt: skip
     elif valuation.method == FOREST:
         again, found = forest_target_findings(

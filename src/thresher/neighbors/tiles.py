@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.inputs.checked_inputs import Points, Validation
-from thresher.inputs.precomputed import Distances
+from thresher.inputs.precomputed import Distances, refuse_nan
 from thresher.kernels.distances import direct_tile, product_keys
 from thresher.kernels.pairs import pair_keys
 from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, centered, power_of_two
@@ -119,16 +119,14 @@ class GivenTiles:
 
     start: int
     stop: int
-    part: NDArray[Any]
+    part: Any  # an array, or a sparse matrix that is read like one
     factor: float = 1.0
 
     def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
         """Copy them."""
         with np.errstate(over="ignore"):  # float32 has no room: infinitely far
             out[...] = self.part[first:end].T
-        if np.isnan(out).any():
-            column, row = np.argwhere(np.isnan(out))[0] + (self.start, first)
-            raise InputError(f"X has NaN as the distance in row {row}, column {column}")
+        refuse_nan(out.T, first, self.start)
 
     def error(self, v: int) -> float:  # noqa: ARG002
         """Nothing is in doubt."""
