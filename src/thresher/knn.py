@@ -35,6 +35,7 @@ from thresher.inputs.precomputed import Distances
 from thresher.kernels.order import move_to_front
 from thresher.kernels.recursion import add_values
 from thresher.neighbors.closest import closest
+from thresher.neighbors.directions import tie_directions, warn_of_one_feature
 from thresher.neighbors.sorting import Bench, Source, order, orders, sources
 from thresher.progress import progress_bar
 from thresher.regression import CLASSES, REGRESSION, check_task, checked_points
@@ -82,8 +83,10 @@ def knn_shapley(
         number of such points divided by k, and 0 for the empty coalition.
     precision
         The precision with which points are ordered by distance. "float64" is exact: only equal
-        distances are ordered by position in the input. "float32" is faster on many features, but
-        rounding may swap points whose distances are nearly equal in float32: center the data first.
+        distances are ordered by position in the input. For the cosine metric, points in the same
+        direction up to rounding, such as multiples of a row, are equally far. "float32" is faster
+        on many features, but rounding may swap points whose distances are nearly equal in float32:
+        center the data first.
     error
         How far a value may be off for each validation point, and so for their mean. If it is above
         0, each validation point orders only its nearest points, at most max(k, 1/error) of them.
@@ -149,6 +152,8 @@ def knn_shapley(
     points, validation = check_pair(
         X, y, X_val, y_val, metric=metric, classes=classes, mutual=True, complete=complete
     )
+    warn_of_one_feature(points, metric, stacklevel=2)
+    points = tie_directions(points, metric)
     known_owners = check_owners(owners, len(points))
     sizes = np.bincount(points.codes, minlength=len(validation.classes))
     left_out = int(validation.mutual)  # the judge itself
@@ -295,6 +300,8 @@ def knn_regression(
     )
     if isinstance(points.rows, Distances):
         points.rows.check_order(points.rows.players, k, None)
+    warn_of_one_feature(points, metric, stacklevel=3)
+    points = tie_directions(points, metric)
     known_owners = check_owners(owners, len(points))
     prediction = None if utility == "jia2019" else targets.empty
     values, everybody, nobody = np.zeros(len(points)), 0.0, 0.0

@@ -37,6 +37,7 @@ from thresher.inputs.coded import Coded
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
+from thresher.neighbors.directions import tie_directions
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.votes import Votes, leaf_regression
@@ -159,7 +160,7 @@ def nearest_target_findings(
         raise InputError("findings by the nearest neighbors need features, not distances")
     asked = np.tile(targets.judges, (len(points), 1))
     if len(validation) > voters:
-        judges = Points(validation.rows, validation.codes)
+        judges = tie_directions(Points(validation.rows, validation.codes), validation.metric)
         asking = replace(validation, rows=points.rows, codes=points.codes)
         keys = closest(judges, asking, voters, "float64", None)
         asked = np.array([targets.judges[(each >> np.uint64(1)).astype(np.int64)] for each in keys])

@@ -144,7 +144,7 @@ class _Direct(Computed):
     def __init__(self, points: Rows, validation: Validation, precision: str) -> None:
         super().__init__(0, len(validation), precision, points, validation)
         wide = np.float64 if points.array.dtype == np.float64 else np.float32
-        self.columns: NDArray[Any] = np.ascontiguousarray(points.array.T, wide)
+        self.columns: NDArray[Any] = np.ascontiguousarray(points.part(slice(None)).T, wide)
         self.dims = (0,) * points.width
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:

@@ -194,7 +194,7 @@ class DirectTiles(Computed):
         array, shape = self.points.array, (self.points.width, end - first)
         wide = np.float64 if array.dtype == np.float64 else np.float32
         buffer, columns = self._buffer(self.buffers, shape, wide)
-        columns[...] = array[first:end].T
+        columns[...] = self.points.part(slice(first, end)).T
         direct_tile(
             columns, (0,) * self.points.width, self.points.squares[first:end], self.V, self.v2,
             self.cosine, self.scale, out,
@@ -232,7 +232,7 @@ class ProductTiles(Computed):
             tile: NDArray[Any] = self.points.as_float32(first, end, self.scale)
         else:
             buffer, tile = self._buffer(self.buffers, (height, width), np.float64)
-            np.subtract(self.points.array[first:end], self.center, out=tile)
+            np.subtract(self.points.part(slice(first, end)), self.center, out=tile)
         spare, product = self._buffer(self.products, (count, height), self.scaled.dtype)
         np.dot(self.scaled, tile.T, out=product)
         x2 = self.points.squares[first:end] * self.scale**2
