@@ -16,8 +16,9 @@ from thresher.files import reading
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.arrays import load_about, load_arrays, save_arrays
 from thresher.inputs.checked_inputs import Validation, check_validation, own_copy, tell_of_twins
-from thresher.inputs.checks import rows_text
+from thresher.inputs.checks import row_count, rows_text
 from thresher.inputs.labels import check_labels
+from thresher.inputs.precomputed import check_complete
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.neighbors.single_rows import NOBODY, plain_label
@@ -71,6 +72,9 @@ class NeighborCounts:
     bounds
         As in `tknn_shapley`, but the default is the range of `y_val`, extended by its width on both
         sides. Required if there is no validation set.
+    complete
+        As in `tknn_shapley`, but required for sparse distances: a part of them does not show
+        whether all within the radius are stored.
 
     Notes
     -----
@@ -95,15 +99,16 @@ class NeighborCounts:
         self, X_val: object = None, y_val: object = None, *, radius: float = 0.5,
         metric: str = "cosine", classes: object = None, forest: Forest | None = None,
         kernel: object = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
-        bounds: tuple[float, float] | None = None,
+        bounds: tuple[float, float] | None = None, complete: bool = False,
     ) -> None:  # fmt: skip
         asked = radius, metric, kernel
         radius, shape = check_kernel(kernel, rings, radius)
+        complete = check_complete(complete, metric)
         if check_task(task) == REGRESSION:
             check_no_classes(classes)
             known: Any = {"empty": empty, "bounds": bounds}
             if forest is None:
-                known |= {"radius": radius, "metric": metric, "kernel": shape}
+                known |= {"radius": radius, "metric": metric, "kernel": shape, "complete": complete}
                 self._start(target_side(X_val, y_val, **known))
                 return
             check_leaves_alone(*asked)
@@ -115,7 +120,9 @@ class NeighborCounts:
             check_leaves_alone(*asked)
             self._start(forest_side(forest, X_val, y_val, classes))
             return
-        validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
+        validation = check_validation(
+            X_val, y_val, metric=metric, classes=classes, public=True, complete=complete
+        )
         self._start(BallSide(own_copy(validation), radius, shape))
 
     def _start(self, side: PublicSide) -> None:
@@ -388,4 +395,4 @@ def _snapshot(array: Integers) -> Integers:
 
 
 def _is_empty(X: Any, y: Any) -> bool:
-    return hasattr(X, "__len__") and hasattr(y, "__len__") and len(X) == len(y) == 0
+    return row_count(X) == row_count(y) == 0

@@ -18,7 +18,7 @@ from thresher.files import reading, sealed, write_text
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs.arrays import pack_array, unpack_array
 from thresher.inputs.checked_inputs import Validation
-from thresher.inputs.checks import check_flag, rows_text
+from thresher.inputs.checks import check_flag, row_count, rows_text
 from thresher.inputs.labels import check_labels
 from thresher.inputs.spelling import first_names
 from thresher.neighbors.ball import Neighbors
@@ -389,4 +389,5 @@ def _count(X: Any) -> int:
     """The number of rows of a table, or of blocks of distances in a list."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         return len(X[0])
-    return len(X) if hasattr(X, "__len__") else 1
+    known = row_count(X)
+    return 1 if known is None else known

@@ -273,14 +273,15 @@ class Paid:
 
 
 def checked_points(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, metric: str, empty: Any
-) -> tuple[Points, Validation, Targets]:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, metric: str, empty: Any,
+    complete: bool = False,
+) -> tuple[Points, Validation, Targets]:  # fmt: skip
     """Points and validation set without classes, and their targets."""
     if (X_val is None) != (y_val is None) and metric != "precomputed":
         raise InputError("X_val and y_val go together: pass both, or neither")
     targets = Targets.check(y, y_val, empty)
     labels, judges = targets.as_classes(judged=y_val is not None)
     points, validation = check_pair(
-        X, labels, X_val, judges, metric=metric, classes=[0], mutual=True
+        X, labels, X_val, judges, metric=metric, classes=[0], mutual=True, complete=complete
     )
     return points, validation, targets

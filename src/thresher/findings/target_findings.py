@@ -40,6 +40,7 @@ from thresher.inputs.far_off import brought_in, far_off
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
+from thresher.neighbors.directions import tie_directions
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
 from thresher.passes.target_span import TargetSpan
@@ -125,7 +126,7 @@ class TargetFindings(Findings):
 def radius_target_findings(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     owners: Any = None, mean: bool = False, progress: bool = False, empty: Any = None,
-    bounds: Any = None, kernel: Kernel | None = None,
+    bounds: Any = None, kernel: Kernel | None = None, complete: bool = False,
 ) -> tuple[Valuation, TargetFindings]:  # fmt: skip
     """What `tknn_shapley` and `explain` find about numbers, in one walk over the points."""
 
@@ -135,7 +136,7 @@ def radius_target_findings(
             X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
             mean=mean, neighbors="auto", progress=progress, empty=empty, bounds=bounds,
             kernel=kernel, kind=NearTargets if kernel is None else NearRingTargets,
-            show=seen.append,
+            show=seen.append, complete=complete,
         )  # fmt: skip
         return found, seen[0]
 
@@ -201,7 +202,7 @@ def nearest_target_findings(
         raise InputError("findings by the nearest neighbors need features, not distances")
     asked = np.tile(targets.judges, (len(points), 1))
     if len(validation) > voters:
-        judges = Points(validation.rows, validation.codes)
+        judges = tie_directions(Points(validation.rows, validation.codes), validation.metric)
         asking = replace(validation, rows=points.rows, codes=points.codes)
         keys = closest(judges, asking, voters, "float64", None)
         asked = np.array([targets.judges[(each >> np.uint64(1)).astype(np.int64)] for each in keys])
@@ -253,7 +254,8 @@ def explain_targets(
     if valuation.method == "tknn-shapley":
         again, found = radius_target_findings(
             X, y, X_val, y_val, radius=about["radius"], metric=about["metric"],
-            semivalue=semivalue, bounds=about["bounds"], kernel=Kernel.recorded(about), **common,
+            semivalue=semivalue, bounds=about["bounds"], kernel=Kernel.recorded(about),
+            complete=about["metric"] == "precomputed", **common,  # it was judged when valued
         )  # fmt: skip
     elif valuation.method == FOREST:
         again, found = forest_target_findings(

@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers, Words
-from thresher.errors import InputError
 from thresher.inputs.checks import Metric
-from thresher.inputs.precomputed import Distances
+from thresher.inputs.precomputed import Distances, refuse_nan
 from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
 from thresher.kernels.masks import direct_words, distance_words, product_words, put_columns
 from thresher.kernels.pairs import settle
@@ -322,9 +321,7 @@ def _distance_blocks(
             lo: int, hi: int, part: Any = part, words: Any = words, start: int = columns.start
         ) -> None:
             tile = np.ascontiguousarray(part[lo:hi], np.float64)
-            if np.isnan(tile).any():
-                row, column = np.argwhere(np.isnan(tile))[0] + (distances.first + lo, start)
-                raise InputError(f"X has NaN as the distance in row {row}, column {column}")
+            refuse_nan(tile, distances.first + lo, start)
             kind.read(tile, radius, edges, groups.positions[lo:hi], words)
             if advance is not None:
                 advance(tile.size)

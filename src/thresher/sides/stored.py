@@ -59,7 +59,8 @@ def _ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
     labels = _codes(arrays["labels"], classes, None if rows is None else len(rows))
     if not len(labels):
         raise InputError("it has no validation points")
-    validation = Validation(rows, labels, classes, metric, columns)
+    complete = bool(about.get("complete", False))
+    validation = Validation(rows, labels, classes, metric, columns, complete=complete)
     return BallSide(validation, check_radius(about["radius"]), Kernel.recorded(about))
 
 

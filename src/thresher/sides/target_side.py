@@ -148,13 +148,16 @@ class TargetSide(NumberSide, BallSide):
 def target_side(
     X_val: Any, y_val: Any, *, radius: object, metric: object, empty: Any, bounds: Any,
     kernel: Kernel | None = None, grid: Callable[[float, float], Grid] = Grid.over,
+    complete: bool = False,
 ) -> TargetSide:  # fmt: skip
     """The side of a validation set that was not checked yet; `grid` makes one from bounds."""
     if y_val is None:
         raise InputError("y_val is None: counts need a validation set")
     targets = Targets.of_judges(y_val, empty)
     zeros = np.zeros(len(targets.judges), np.int64)
-    validation = check_validation(X_val, zeros, metric=metric, classes=[0], public=True)
+    validation = check_validation(
+        X_val, zeros, metric=metric, classes=[0], public=True, complete=complete
+    )
     low, high = public_bounds(bounds, targets)
     about = (TARGETS,), grid(low, high), (low, high), targets.judges
     classes = TargetClasses(*about)
@@ -165,10 +168,12 @@ def target_side(
 
 def targets_in_balls(
     X: Any, y: Any, X_val: Any, y_val: Any, radius: float, *, metric: str, empty: Any, bounds: Any,
-    kernel: Kernel | None = None,
+    kernel: Kernel | None = None, complete: bool = False,
 ) -> tuple[Points, TargetSide, Targets]:  # fmt: skip
     """Points, the side that judges them, and the targets of both, which all are on its grid."""
-    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=empty)
+    points, validation, targets = checked_points(
+        X, y, X_val, y_val, metric=metric, empty=empty, complete=complete
+    )
     wide = targets.bounds(bounds)
     grid = Grid.over(*wide)
     codes: Any = [grid.codes(each) for each in (targets.points, targets.judges)]
