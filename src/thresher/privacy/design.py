@@ -224,6 +224,15 @@ class Design(Protocol):
         """The epsilon that each unit's actual points are exposed to; None if all have the same."""
         return None
 
+    @property
+    def idle_epsilon(self) -> float:
+        """The epsilon of a unit that counts for nothing, compared with the worst replacement.
+
+        The other data set has any unit in its place, as if that one were added.
+        """
+        replaced = self.setting.adjacency == "replace-one"
+        return self.epsilon("add-remove", self.setting.unit) if replaced else 0.0
+
 
 def stated_epsilons(design: Design) -> dict[str, float | None]:
     """The epsilons that a record states, under both adjacencies; None where there is none.
