@@ -14,7 +14,7 @@ from thresher.federate.round_release import Holding, exact_prices, exact_table, 
 from thresher.federate.signed_task import Task
 from thresher.federate.silo_round import SiloRound
 from thresher.inputs.checks import check_flag
-from thresher.privacy.dp_tknn import ledger_cost, release_record
+from thresher.privacy.dp_tknn import check_units
 from thresher.privacy.ledger import Ledger, Receipt
 from thresher.privacy.noise import Noise
 from thresher.privacy.tabled_noise import TabledSystem
@@ -140,10 +140,10 @@ class Silo:
     def _charge(self, task: Task, name: bytes) -> None:
         if self._ledger is None:
             return
-        record = release_record(task.design, "", seeded=False) | {"task_digest": task.digest}
-        book, cost = self._ledger, ledger_cost(self._ledger, task.design)
-        if task.terms["unit"] == "silo":  # another owner in it moves it as another point does: T9
-            cost = task.design.cost(book.adjacency, "point", book.filter)
+        book = self._ledger
+        check_units(book, task.design)
+        cost = task.design.cost(book.adjacency, task.changed_by(book.unit), book.filter)
+        record = task.record(task.design)
         self._receipt = book.charge(f"federated round {name.hex()}", cost, record)
 
     def _outcome(self, task: Task, done: SiloRound, holding: Holding | None) -> Any:
