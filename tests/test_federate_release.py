@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from thresher.privacy.noise import Seeded
 pytest.importorskip("cryptography")
 
 federate = th.federate
+NO_LEDGER = "ignore:no ledger was given:thresher.errors.ThresherWarning"
+pytestmark = pytest.mark.filterwarnings(NO_LEDGER)
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(700, 3))
 Y = np.where(X[:, 0] + 0.3 * RANDOM.normal(size=700) > 0, "yes", "no")
@@ -86,7 +89,9 @@ def run(task, silos, leaving=()):
 
 def make_silos(task, **more):
     return {
-        name: federate.Silo(X[part], Y[part], key=KEYS[name], approve=task, **more)
+        name: federate.Silo(
+            X[part], Y[part], key=KEYS[name], approve=task, **{"ledger": None, **more}
+        )
         for name, part in zip(NAMES, PARTS)
     }
 
@@ -330,11 +335,13 @@ def test_a_unit_is_clipped_as_a_whole(unit):
 
 def test_a_silo_takes_part_in_the_task_it_approved_alone(task):
     other = make_task(epsilon=2)
-    silo = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task.digest)
+    silo = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task.digest, ledger=None)
     assert silo.check(task) is task
     with pytest.raises(InputError, match="ask the other silos"):
         silo.check(other)
-    owned = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task, owners=["a"] * 9)
+    owned = federate.Silo(
+        X[:9], Y[:9], key=KEYS["north"], approve=task, owners=["a"] * 9, ledger=None
+    )
     with pytest.raises(InputError, match="protects each point"):
         owned.check(task)
 
@@ -343,6 +350,24 @@ def changed(task, **more):
     document = json.loads(json.dumps(task.document()))
     document["terms"] |= more
     return document
+
+
+def test_a_silo_has_a_ledger_or_says_that_it_has_none(task, tmp_path):
+    own = {"key": KEYS["north"], "approve": task.digest}
+    with pytest.raises(TypeError, match="ledger"):
+        federate.Silo(X[:9], Y[:9], **own)
+    silo = federate.Silo(X[:9], Y[:9], **own, ledger=None)
+    with pytest.warns(th.errors.ThresherWarning, match="no ledger was given: nothing adds up"):
+        silo.check(task)
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=3, delta=1e-6)
+    exact = federate.Task.create_revealing_exact_counts(
+        th.NeighborCounts(X_VAL, Y_VAL), silos=PUBLIC, key=OWN, fewest=3
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert federate.Silo(X[:9], Y[:9], **own, ledger=ledger).check(task) is task
+        open_ = {"key": KEYS["north"], "approve": exact, "reveal_exact_counts": True}
+        assert federate.Silo(X[:9], Y[:9], **open_, ledger=None).check(exact) is exact
 
 
 def test_a_changed_task_is_refused(task):
