@@ -15,7 +15,7 @@ from thresher.inputs.checked_inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Unit
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Setting
+from thresher.privacy.design import Change, Setting
 from thresher.privacy.entry_weights import EntryWeights
 from thresher.privacy.public_rows import Public
 from thresher.privacy.target_contributions import (
@@ -44,10 +44,11 @@ class TargetSetting(Setting):
     side: TargetSide
     one: ClassVar[int] = ONE
     opposed: ClassVar[float] = OPPOSED
-    moved: ClassVar[dict[tuple[Unit, Unit], dict[Adjacency, float]]] = {
+    moved: ClassVar[dict[tuple[Unit, Change], dict[Adjacency, float]]] = {
         ("point", "point"): {"add-remove": 1, "replace-one": TWO},  # T13
         ("owner", "owner"): {"add-remove": 1, "replace-one": TWO},
         ("owner", "point"): {"add-remove": TWO, "replace-one": 4 * TWO},
+        ("owner", "part"): {"add-remove": TWO, "replace-one": 4 * TWO},  # T17
     }
 
     @property
