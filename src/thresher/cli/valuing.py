@@ -137,6 +137,9 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         "utility_none": _known(done.valuation.utility_none),
         "suggestions": None if done.suggestions is None else dict(done.suggestions),
         "wrong_labels": None if done.forecast is None else round(done.forecast.wrong),
+        "forecast": None
+        if done.forecast is None
+        else {"poor": done.forecast.poor, "right": done.forecast.right, "why_look": done.why_look},
         "by_owner": None
         if done.by_owner is None
         else {str(owner): worth for owner, worth in done.by_owner.items()},
@@ -199,7 +202,8 @@ def _say_next(done: Any, out: Path | None) -> None:
     page = next((path for path in done.wrote if path.suffix.lower() in PAGES), None)
     if done.suggestions is None or one_class() in done.hints:
         return
-    for line in next_steps(done.suggestions, done.settings, done.record, out, page):
+    facts = done.suggestions, done.settings, done.record
+    for line in next_steps(*facts, out, page, done.why_look):
         say(line)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from thresher.errors import InputError, option
+from thresher.findings.false_alarms import count_false_alarms
 from thresher.games.semivalues import check_semivalue
 from thresher.neighbors.kernel import check_kernel
 from thresher.neighbors.tree_columns import TreeColumns
@@ -41,6 +42,7 @@ from thresher.runs.sources import (
     read_validation,
 )
 from thresher.runs.summary import Highlights, Summary
+from thresher.sides.ball_side import BallSide
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.file_parts import FileParts
@@ -241,7 +243,18 @@ class FileRun:
             None if self.settings.numbers else highlights.counts(),
             highlights.worst, highlights.by_owner,
             [*self._hints(priced, record), *hints], record, wrote,
+            why_look=self._why_look(priced, highlights),
         )  # fmt: skip
+
+    def _why_look(self, priced: Priced, highlights: Highlights) -> str:
+        """Why nobody should change the marked rows without a look; empty if one may."""
+        side, flagged = priced.side, highlights.called_wrong
+        if not isinstance(side, BallSide) or not flagged:
+            return ""
+        alarms = count_false_alarms(
+            side.validation, side.radius, seed=self.settings.seed, trusted=True
+        )
+        return "" if alarms is None else alarms.why_look(flagged, priced.rows)
 
     def _hints(self, priced: Priced, record: Mapping[str, Any]) -> list[str]:
         validation = self.validation

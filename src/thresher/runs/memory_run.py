@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from thresher.array_types import Integers
 from thresher.errors import LabelWarning, in_options
+from thresher.findings.advice import CALLED_WRONG
+from thresher.findings.false_alarms import count_false_alarms
 from thresher.findings.label_findings import Findings
 from thresher.findings.review_list import review_list
 from thresher.runs.choice import original_settings
@@ -106,6 +108,22 @@ class MemoryRun:
             radius=self.valuation.params.get("radius", 0.0), reached=reached, record=self.record,
         )  # fmt: skip
         return found + category_hints(self.points, self.encoder, self.settings)
+
+    def why_look(self) -> str:
+        """Why nobody should change the marked rows without a look; empty if one may."""
+        findings = self.findings
+        if findings is None or self.settings.numbers:
+            return ""
+        if findings.forecast is not None:
+            return findings.forecast.why_look()
+        flagged = sum(findings.counts()[word] for word in CALLED_WRONG)
+        if self.checked is None or not flagged:
+            return ""
+        alarms = count_false_alarms(
+            self.checked[1], self.valuation.params["radius"], seed=self.settings.seed,
+            trusted="held_out" not in self.record["validation"],
+        )  # fmt: skip
+        return "" if alarms is None else alarms.why_look(flagged, len(findings))
 
     def cautions(self) -> list[str]:
         """The hints that a reader of the report should see, too."""
