@@ -192,7 +192,6 @@ def _say_owners(done: Any) -> None:
 
 def _say_next(done: Any, out: Path | None) -> None:
     """Print the files that were written, and what to do with them."""
-    from thresher.runs.hints import one_class
     from thresher.runs.next_step import fill_step, next_steps
 
     for path in done.wrote:
@@ -200,7 +199,7 @@ def _say_next(done: Any, out: Path | None) -> None:
     for line in fill_step(done.settings, done.record, out, done.wrote):
         say(line)
     page = next((path for path in done.wrote if path.suffix.lower() in PAGES), None)
-    if done.suggestions is None or one_class() in done.hints:
+    if done.suggestions is None:
         return
     facts = done.suggestions, done.settings, done.record
     for line in next_steps(*facts, out, page, done.why_look):

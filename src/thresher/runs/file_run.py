@@ -35,6 +35,7 @@ from thresher.runs.hints import run_hints
 from thresher.runs.roles import Guesses, guess_record, guess_roles, with_first_rows
 from thresher.runs.settings import Settings
 from thresher.runs.sources import (
+    check_classes_differ,
     check_date_formats,
     check_lengths,
     check_shared,
@@ -206,6 +207,8 @@ class FileRun:
         if not self.settings.numbers:
             names = self.table.name, self.validation.source
             check_shared(list(priced.meaning.values()), priced.public_labels, *names)
+            both = priced.meaning.values(), priced.public_labels
+            check_classes_differ(self.settings, self.table.name, *both)
         self.guessed(priced)  # raises where labels may be amounts
         priced.warn(labels=False)
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from thresher.errors import InputError, in_options, message_of
-from thresher.runs.hints import one_class
 from thresher.runs.settings import Settings
 from thresher.tables.column_profile import Profile
 from thresher.tables.guesses import Guess
@@ -57,8 +56,7 @@ class Inspection:
     def advice(self) -> str:
         """The line to type, and what it does."""
         if not self.problems:
-            vain = one_class() in self.hints
-            return f"{'this line values it all the same' if vain else 'ready'}: {self.command}"
+            return f"ready: {self.command}"
         if self.solved:
             return f"this line solves {'them' if len(self.problems) > 1 else 'it'}: {self.command}"
         return (

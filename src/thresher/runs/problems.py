@@ -29,7 +29,13 @@ from thresher.runs.roles import (
     with_first_rows,
 )
 from thresher.runs.settings import Settings
-from thresher.runs.sources import like_points, point_columns, role_of, validation_table
+from thresher.runs.sources import (
+    check_enough,
+    like_points,
+    point_columns,
+    role_of,
+    validation_table,
+)
 from thresher.runs.unlabeled import unlabeled_columns
 from thresher.tables.column_profile import Profile
 from thresher.tables.columns import Columns, check_ids, entries_of, matching
@@ -73,6 +79,9 @@ class ProblemSearch:
             points = point_columns(self.settings, table)
             if not self.settings.numbers:
                 self._describe_labels(table, points)
+            if self.settings.validation is None and table.kind not in ARRAYS:
+                with self.checking():
+                    check_enough(self.settings, points)
             self._check_features(table, points, unlabeled_columns(points, self.settings, table))
             self._check_validation(table, points)
 
