@@ -136,7 +136,8 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         "utility_all": _known(done.valuation.utility_all),
         "utility_none": _known(done.valuation.utility_none),
         "suggestions": None if done.suggestions is None else dict(done.suggestions),
-        "wrong_labels": None if done.forecast is None else round(done.forecast.wrong),
+        "wrong_labels": None if done.forecast is None or done.leaks else round(done.forecast.wrong),
+        "leaks": {name: vars(leak) for name, leak in done.leaks.items()},
         "forecast": None
         if done.forecast is None
         else {"poor": done.forecast.poor, "right": done.forecast.right, "why_look": done.why_look},
@@ -160,7 +161,9 @@ def _say_suggestions(done: Any) -> None:
 
     if done.suggestions is not None:
         say(f"suggestions: {', '.join(f'{n} {word}' for word, n in done.suggestions.items())}")
-    if done.forecast is not None:
+    if done.forecast is not None and done.leaks:
+        say("wrong labels expected: unknown, as the label is repeated by a column")
+    elif done.forecast is not None:
         poor = " (a poor forecast: classes overlap)" if done.forecast.poor else ""
         say(f"wrong labels expected: about {round(done.forecast.wrong)}{poor}")
     if done.worst:
@@ -202,7 +205,7 @@ def _say_next(done: Any, out: Path | None) -> None:
     if done.suggestions is None:
         return
     facts = done.suggestions, done.settings, done.record
-    for line in next_steps(*facts, out, page, done.why_look):
+    for line in next_steps(*facts, out, page, done.why_look, done.leaks):
         say(line)
 
 

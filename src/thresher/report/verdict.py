@@ -81,6 +81,12 @@ def judge(
     return Verdict(sentence, steps_for(suggestions.total, said | about))
 
 
+def leaking(leak: str) -> Verdict:
+    """The verdict while a column repeats the label; `leak` says so in a few words."""
+    again = "Leave out what repeats the label or was made from it (--ignore), and value again."
+    return Verdict(f"Nothing can be said about wrong labels: {leak}.", (again,))
+
+
 def nothing_stands_out(suggestions: Suggestions) -> bool:
     """Whether no row is called wrong, or no more rows than by chance."""
     flagged, points, alarms = suggestions.flagged, suggestions.points, suggestions.false_alarms

@@ -25,13 +25,14 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.forest_growth import TargetGrowth
 from thresher.passes.forest_passes import forest_problem
 from thresher.passes.memory import check_memory
-from thresher.passes.parts import Place
+from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Priced, Problem
 from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.progress import Advance
 from thresher.runs.choice import ARRAYS, choose_method, original_settings
 from thresher.runs.chosen_method import radius_of
 from thresher.runs.hints import run_hints
+from thresher.runs.leaks import Leaks, leak_hints, leaks_among
 from thresher.runs.roles import Guesses, guess_record, guess_roles, with_first_rows
 from thresher.runs.settings import Settings
 from thresher.runs.sources import (
@@ -241,12 +242,14 @@ class FileRun:
         hints: list[str],
     ) -> Summary:  # fmt: skip
         """What the run says in the end, with some more hints."""
+        first = next(self.source.read(Place(), FIRST))
+        leaks, found = self._leaks(first, priced), self._hints(first, priced, record)
         return Summary(
             self.settings, priced.valuation(), priced.rows, len(self.validation),
             None if self.settings.numbers else highlights.counts(),
             highlights.worst, highlights.by_owner,
-            [*self._hints(priced, record), *hints], record, wrote,
-            why_look=self._why_look(priced, highlights),
+            [*leak_hints(leaks, self.settings, priced.rows), *found, *hints], record, wrote,
+            leaks=leaks, why_look=self._why_look(priced, highlights),
         )  # fmt: skip
 
     def _why_look(self, priced: Priced, highlights: Highlights) -> str:
@@ -259,11 +262,17 @@ class FileRun:
         )
         return "" if alarms is None else alarms.why_look(flagged, priced.rows)
 
-    def _hints(self, priced: Priced, record: Mapping[str, Any]) -> list[str]:
+    def _leaks(self, first: Part, priced: Priced) -> Leaks:
+        """Columns that repeat the label, by the first rows and the validation set."""
+        validation = self.validation
+        labels = [priced.meaning.get(label, label) for label in list(first.y)]
+        X = np.concatenate([first.X, self.encoder.transform(validation)])
+        return leaks_among(X, self.encoder, [*labels, *validation.labels], self.settings)
+
+    def _hints(self, first: Part, priced: Priced, record: Mapping[str, Any]) -> list[str]:
         validation = self.validation
         if not self.settings.numbers:
             validation = dataclasses.replace(validation, labels=tuple(priced.public_labels))
-        first = next(self.source.read(Place(), FIRST))
         return run_hints(
             self.settings, self.encoder, first.X, list(priced.meaning.values()), validation,
             radius=priced.valuation().params.get("radius", 0.0),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from thresher.runs.leaks import Leaks, leak_sentence, without_leaks
 from thresher.runs.settings import Settings
 from thresher.runs.unlabeled import unlabeled_path
 from thresher.tables.packing import inner_name, is_packed
@@ -58,12 +59,14 @@ def fill_step(
 
 def next_steps(
     suggestions: Mapping[str, int], settings: Settings, record: Mapping[str, Any],
-    out: Path | None, report: Path | None, why_look: str = "",
+    out: Path | None, report: Path | None, why_look: str = "", leaks: Leaks | None = None,
 ) -> list[str]:  # fmt: skip
     """What to do next, line by line.
 
     If there is a reason to look at marked rows, `why_look`, no line changes them all at once.
     """
+    if leaks:
+        return [_leak_step(settings, record, out, report, leaks)]
     decided = clean_command(settings, record, DECIDED)
     change = next(word for word in CHANGING if word in suggestions)
     changes = {name: name for name in ("drop", change) if suggestions[name]}
@@ -90,6 +93,22 @@ def next_steps(
         advice = f"no {what} is clearly wrong, but {look}"
         return [advice.rstrip(), *found]
     return [f"no {what} stands out as wrong: nothing needs to be changed"]
+
+
+def _leak_step(
+    settings: Settings, record: Mapping[str, Any], out: Path | None, report: Path | None,
+    leaks: Leaks,
+) -> str:  # fmt: skip
+    """That nothing is known about labels while a column repeats them, and the way out."""
+    said = leak_sentence(leaks, "target" if settings.numbers else "label")
+    lacking = len(leaks) >= len(record["encoder"]["columns"])
+    if lacking or record["settings"]["file"] != settings.file:  # which stood for a stream
+        return f"nothing is known yet: {said}"
+    files = {"out": out, "report": report}
+    words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
+    words += ["--force"] if words else []
+    again = without_leaks(settings, leaks).command()
+    return f"nothing is known yet: {said}; without it: {shlex.join([*shlex.split(again), *words])}"
 
 
 def rounded(value: float) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from thresher.findings.advice import CALLED_WRONG, SUGGESTIONS
 from thresher.findings.forecast import Forecast
+from thresher.runs.leaks import Leaks
 from thresher.runs.memory_run import MemoryRun
 from thresher.runs.settings import Settings
 from thresher.valuation import Valuation
@@ -40,6 +41,7 @@ class Summary:
     copies: list[str] = field(default_factory=list)
     # how many labels are expected to be wrong, where the method can tell
     forecast: Forecast | None = None
+    leaks: Leaks = field(default_factory=dict)  # columns that repeat the label
     why_look: str = ""  # why nobody should change marked rows without a look; empty if one may
 
     @classmethod
@@ -52,7 +54,8 @@ class Summary:
             None if valuation.owners is None else valuation.by_owner(),
             run.hints(), run.record, wrote,
             [] if run.settings.method == "tknn" else copy_lines(run),
-            None if findings is None else findings.forecast, run.why_look(),
+            None if findings is None else findings.forecast, run.leaks,
+            run.why_look(),
         )  # fmt: skip
 
 
