@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -127,26 +128,52 @@ def test_inspect_describes_labels_such_as_na_as_value_reads_them():
     )
 
 
-def test_one_class_is_nothing_to_learn_from_for_inspect_and_value():
-    put("one.csv", "x,y\n1,a\n2,a\n3,a\n")
-    inspected = said_by(0, "inspect", "one.csv")
-    valued = said_by(0, "value", "one.csv", "--trees", "2", "--out", "v.csv")
-    for said in (inspected, valued):
-        assert "hint: there is only one class, so no label can be wrong" in said
-        assert "ready" not in said
-        assert "stands out" not in said
-    put("two.csv", "x,y\n1,a\n2,b\n3,a\n")
-    assert "one class" not in said_by(0, "inspect", "two.csv")
+@pytest.mark.parametrize(
+    ("rows", "about", "way"),
+    [("1,a", "has 1 row: nothing can be said", "at least 3 are needed"),
+     ("1,a\n2,b", "has 2 rows: nothing can be said", "at least 3 are needed"),
+     ("1,a\n" * 30, "has one class only, 'a': nothing can be said", "with --label")],
+)  # fmt: skip
+@pytest.mark.parametrize("how", [(), ("--method", "knn"), ("--holdout", "0.3")])
+def test_one_class_and_two_rows_say_nothing_and_are_refused(rows, about, way, how):
+    put("few.csv", f"x,y\n{rows}\n")
+    for said in (
+        said_by(0, "inspect", "few.csv", "--label", "y"),
+        said_by(1, "value", "few.csv", "--label", "y", *how, "--out", "v.csv"),
+        said_by(1, "value", "few.csv", "--label", "y", *how, "--json"),
+    ):
+        assert about in said
+        assert way in said
+        assert not re.search("ready|stands out|wrong labels expected", said)
+    assert not Path("v.csv").exists()
+
+
+def test_two_rows_of_numbers_are_refused_and_three_rows_have_no_forecast():
+    put("few.csv", "x,y\n1,2.5\n2,3.5\n")
+    assert "has 2 rows: nothing" in said_by(1, "value", "few.csv", "--task", "regression")
+    put("few.csv", "x,y\n1,a\n2,b\n3,a\n")
+    assert "nothing can be said" not in said_by(0, "inspect", "few.csv")
+    assert "wrong labels expected" not in said_by(0, "value", "few.csv", "--out", "v.csv")
+
+
+def test_one_class_in_files_larger_than_memory_is_refused():
+    for name in ("p.csv", "v.csv"):
+        put(name, "x,y\n" + "1,a\n2,a\n" * 20)
+    how = "--validation", "v.csv", "--memory", "1GB", "--metric", "euclidean", "--out", "o.csv"
+    assert "has one class only, 'a'" in said_by(1, "value", "p.csv", "--label", "y", *how)
 
 
 def test_a_few_rows_have_no_label_that_is_clearly_wrong():
-    for count, other in ((2, 0), (9, 3), (10, 3)):
+    for count, other in ((3, 0), (9, 3), (10, 3)):
         lines = [f"{row},{'b' if row == other else 'a'}" for row in range(count)]
         put("few.csv", "\n".join(["x,y", *lines]))
         said = said_by(0, "value", "few.csv", "--label", "y", "--out", "v.csv", "--force")
         assert ("0 relabel" in said) == (count < 10), said
         assert "0 drop" in said
-        assert ("to act on it" in said) == (count == 10)
+        assert "to act on it" not in said
+        assert ("\nchange no row without a look: the marked rows are so few" in said) == (
+            count == 10
+        )
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -136,7 +136,11 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         "utility_all": _known(done.valuation.utility_all),
         "utility_none": _known(done.valuation.utility_none),
         "suggestions": None if done.suggestions is None else dict(done.suggestions),
-        "wrong_labels": None if done.forecast is None else round(done.forecast.wrong),
+        "wrong_labels": None if done.forecast is None or done.leaks else round(done.forecast.wrong),
+        "leaks": {name: vars(leak) for name, leak in done.leaks.items()},
+        "forecast": None
+        if done.forecast is None
+        else {"poor": done.forecast.poor, "right": done.forecast.right, "why_look": done.why_look},
         "by_owner": None
         if done.by_owner is None
         else {str(owner): worth for owner, worth in done.by_owner.items()},
@@ -157,7 +161,9 @@ def _say_suggestions(done: Any) -> None:
 
     if done.suggestions is not None:
         say(f"suggestions: {', '.join(f'{n} {word}' for word, n in done.suggestions.items())}")
-    if done.forecast is not None:
+    if done.forecast is not None and done.leaks:
+        say("wrong labels expected: unknown, as the label is repeated by a column")
+    elif done.forecast is not None:
         poor = " (a poor forecast: classes overlap)" if done.forecast.poor else ""
         say(f"wrong labels expected: about {round(done.forecast.wrong)}{poor}")
     if done.worst:
@@ -189,7 +195,6 @@ def _say_owners(done: Any) -> None:
 
 def _say_next(done: Any, out: Path | None) -> None:
     """Print the files that were written, and what to do with them."""
-    from thresher.runs.hints import one_class
     from thresher.runs.next_step import fill_step, next_steps
 
     for path in done.wrote:
@@ -197,9 +202,10 @@ def _say_next(done: Any, out: Path | None) -> None:
     for line in fill_step(done.settings, done.record, out, done.wrote):
         say(line)
     page = next((path for path in done.wrote if path.suffix.lower() in PAGES), None)
-    if done.suggestions is None or one_class() in done.hints:
+    if done.suggestions is None:
         return
-    for line in next_steps(done.suggestions, done.settings, done.record, out, page):
+    facts = done.suggestions, done.settings, done.record
+    for line in next_steps(*facts, out, page, done.why_look, done.leaks):
         say(line)
 
 

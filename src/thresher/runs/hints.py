@@ -75,17 +75,7 @@ def label_hints(
         lacking = [label for label in mine if label not in other]
         if lacking:
             found.append(f"no {who} has the label{'s' * (len(lacking) > 1)} {named(lacking)}")
-    if len({**ours, **theirs}) == 1:
-        found.append(one_class())
     return found
-
-
-def one_class() -> str:
-    """That all labels are the same, and the way out."""
-    return (
-        "there is only one class, so no label can be wrong and the values say nothing: name a "
-        f"column of several classes with {option('label')}"
-    )
 
 
 def doubtful_labels(

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from thresher.errors import InputError, UndecidedError, message_of
+from thresher.findings.advice import JUDGED_ROWS
 from thresher.inputs.coded import Coded
 from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import nearest
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.hints import category_hint, label_hints
+from thresher.runs.leaks import Leaks, leak_hints, leaks_of_table
 from thresher.runs.roles import (
     find_roles,
     guess_record,
@@ -29,7 +31,13 @@ from thresher.runs.roles import (
     with_first_rows,
 )
 from thresher.runs.settings import Settings
-from thresher.runs.sources import like_points, point_columns, role_of, validation_table
+from thresher.runs.sources import (
+    check_enough,
+    like_points,
+    point_columns,
+    role_of,
+    validation_table,
+)
 from thresher.runs.unlabeled import unlabeled_columns
 from thresher.tables.column_profile import Profile
 from thresher.tables.columns import Columns, check_ids, entries_of, matching
@@ -58,6 +66,8 @@ class ProblemSearch:
     known: list[Profile] = field(default_factory=list)
     rows: int = 0
     source: str = ""
+    points: Columns | None = None  # once they can be read
+    leaks: Leaks = field(default_factory=dict)
 
     def look(self) -> None:
         """Make all checks that can be made, and note fixes for what they find."""
@@ -70,11 +80,26 @@ class ProblemSearch:
         self.known = look_at(self.settings, table)
         self._guess(table)
         if self._check_roles(table):
-            points = point_columns(self.settings, table)
+            self.points = points = point_columns(self.settings, table)
             if not self.settings.numbers:
                 self._describe_labels(table, points)
+            if self.settings.validation is None and table.kind not in ARRAYS:
+                with self.checking():
+                    check_enough(self.settings, points)
             self._check_features(table, points, unlabeled_columns(points, self.settings, table))
             self._check_validation(table, points)
+
+    def find_leaks(self) -> None:
+        """Look for columns that repeat the label; leave them out if they plainly do."""
+        if self.points is None or len(self.points) < JUDGED_ROWS:
+            return
+        kept = [name for name in self.points.names if name not in self.settings.ignore]
+        points = dataclasses.replace(self.points, features=self.points.features.select(kept))
+        self.leaks = leaks_of_table(points, self.settings)
+        self.hints += leak_hints(self.leaks, self.settings, self.rows)
+        plain = [name for name, leak in self.leaks.items() if leak.repeats]
+        for name in plain if len(plain) < len(kept) else ():
+            self.leave_out(name)
 
     def command(self) -> str:
         """The command that solves what was found."""
