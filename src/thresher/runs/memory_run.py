@@ -223,9 +223,11 @@ def encoded(
 ) -> tuple[Encoder | TreeEncoder, Data]:
     """How features become numbers, and points and validation set as the method needs them."""
     if settings.method == "forest":
-        trees = TreeEncoder.fit(points)
-        public = (trees.transform(validation), validation.labels) if len(validation) else ()
-        return trees, (trees.transform(points), points.labels, *(public or (None, None)))
+        trees = TreeEncoder.fit(points, model=settings.model)
+        public: tuple[Any, Any] = (None, None)
+        if len(validation):
+            public = trees.transform(validation, progress=progress), validation.labels
+        return trees, (trees.transform(points, progress=progress), points.labels, *public)
     encoder = Encoder.fit(
         points, fill=settings.fill, standardize=settings.standardize, scaling=settings.scaling,
         model=settings.model,

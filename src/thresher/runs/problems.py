@@ -214,7 +214,7 @@ class ProblemSearch:
     def _check_features(self, table: Table, points: Columns, blank: Columns | None) -> None:
         """Read every feature as the run would."""
         before = self.settings
-        settings, _ = choose_method(before, table, points)
+        settings, _ = choose_method(before)
         forest = settings.method == "forest"
         known = {each.name: each for each in self.known}
         for name in points.names:

@@ -318,7 +318,7 @@ class Settings:
             "error": ("knn",),
             "mean": ("forest", "tknn", "knn", "zero-budget"),
             "evaluations": RETRAINING[1:],
-            **dict.fromkeys(("fill", "standardize", "text"), others),
+            **dict.fromkeys(("fill", "standardize"), others),
         }
         for name, methods in wanted.items():
             fits = {*methods, AUTO} if {"forest", "tknn"} & {*methods} else methods

@@ -49,7 +49,7 @@ def read_sources(settings: Settings) -> Sources:
     guessed = guess_record(
         settings, guesses, points.labels, f"{table.name} column {settings.label!r}"
     )
-    settings, chosen = choose_method(settings, table, points)
+    settings, chosen = choose_method(settings)
     beside = validation_table(settings, table)
     if beside is None:
         check_date_formats(points)
