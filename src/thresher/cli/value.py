@@ -153,9 +153,9 @@ def value(
     method: Annotated[
         Method,
         _method(
-            "How points are valued. auto is tknn for embeddings, for .npy and .npz, for classes "
-            "with --memory or --engine dask, and with --radius, --metric, --kernel, --rings, "
-            "--fill, --standardize, --text or a calibrated semivalue; otherwise it is forest."
+            "How points are valued. auto is forest. But it is tknn with --radius, --metric, "
+            "--kernel, --rings, --fill, --standardize or a calibrated semivalue, and for classes "
+            "with --memory or --engine dask."
         ),
     ] = "auto",
     trees: Annotated[int | None, _method("How many trees, for forest; 200 if not given.")] = None,
