@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from glob import escape
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ NUMBER_METHODS = tuple(method for method in METHODS if method != "zero-budget")
 SUGGESTED = "gaussian"  # the kernel of the command, where the radius is suggested, too
 CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error")
 MAX_TARGET = 1e150
+PATTERNS = ("features", "ignore", "categorical", "date")  # options of several names or patterns
 CHOICES = {  # of options that take one of a few words
     "players": ("points", "owners"),
     "method": METHODS,
@@ -381,17 +383,25 @@ class Settings:
         words = ["thresher", "value", self.file]
         for name, entry in self.given().items():
             if name != "file":
-                words += [f"--{name.replace('_', '-')}", *_written(entry)]
+                words += [f"--{name.replace('_', '-')}", *_written(name, entry)]
         return shlex.join(words)
 
 
 RECORDED = tuple(each for each in fields(Settings) if each.metadata.get("kept", True))
 
 
-def _written(entry: Any) -> list[str]:
+def _written(name: str, entry: Any) -> list[str]:
     if entry is True:
         return []
+    if name in PATTERNS:  # where commas and spaces at the ends have a meaning of their own
+        entry = tuple(map(_pattern, entry))
     return [",".join(entry) if isinstance(entry, tuple) else str(entry)]
+
+
+def _pattern(name: str) -> str:
+    """A name as it can be typed in a list: a pattern, if it has a comma or ends in a space."""
+    found = re.sub(r"^\s|,|\s$", "?", escape(name))
+    return name if found == escape(name) else found
 
 
 def _number(name: str, text: object) -> float:

@@ -6,7 +6,7 @@ another, so nothing is scaled, missing cells stay missing, and categories are nu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, ClassVar
@@ -321,6 +321,19 @@ class TreeEncoder:
         }
 
 
+def column_reader(
+    columns: Columns, name: str, *, forest: bool, fill: str | float | None = None
+) -> Callable[[Columns], Floats]:
+    """How one column becomes numbers, fitted on a table; raise if it cannot."""
+    if forest:
+        grown = TreeColumnFit(name, whole=True)
+        grown.add(columns)
+        return grown.column(len(columns)).read
+    fit = ColumnFit(name, name in columns.categorical, check_fill(fill), None, Sample(0))
+    fit.add(columns, row_marks(0, len(columns)))
+    return fit.feature(len(columns)).scaled
+
+
 @dataclass
 class TreeColumnFit:
     """What is known about one column after some parts of a table."""
@@ -365,12 +378,10 @@ class TreeColumnFit:
         return TreeColumn(self.name, self.kind or "number")
 
 
-def _embedded(
-    columns: Columns, name: str | None, model: str | None, *, progress: bool
-) -> Floats:
+def _embedded(columns: Columns, name: str | None, model: str | None, *, progress: bool) -> Floats:
     """The column of text as the model gives it; no columns if there is none."""
     if name is None:
-        return np.empty((len(columns), 0))
+        return np.empty((columns.features.num_rows, 0))
     _check_names(columns, [name])
     texts = columns.features.column(name).to_pylist()
     found = check_texts(f"{columns.source} column {name!r}", texts)
