@@ -137,8 +137,8 @@ def test_there_are_at_most_a_thousand_categories():
 
 
 def test_the_only_feature_is_never_to_be_left_out():
-    for entries in (["abc", "1"], [1.0, float("inf")], [[1], [2]]):
-        said = check_refused(lambda entries=entries: Encoder.fit(columns(x=entries)), "column 'x'")
+    for cells in (["abc", "1"], [1.0, float("inf")], [[1], [2]]):
+        said = check_refused(lambda cells=cells: Encoder.fit(columns(x=cells)), "column 'x'")
         assert "leave it out" not in said
 
 

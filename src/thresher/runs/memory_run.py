@@ -17,7 +17,7 @@ from thresher.findings.label_findings import Findings
 from thresher.findings.review_list import review_list
 from thresher.runs.choice import original_settings
 from thresher.runs.chosen_method import Checked, Data, grown, value_data
-from thresher.runs.hints import category_hints, doubtful_labels, id_hints, run_hints
+from thresher.runs.hints import category_hints, doubtful_labels, empty_hints, id_hints, run_hints
 from thresher.runs.next_step import DECIDED, clean_command
 from thresher.runs.settings import Settings
 from thresher.runs.sources import check_lengths, read_sources
@@ -105,7 +105,8 @@ class MemoryRun:
             self.settings, self.encoder, self.data[0], self.points.labels, self.validation,
             radius=self.valuation.params.get("radius", 0.0), reached=reached, record=self.record,
         )  # fmt: skip
-        return found + category_hints(self.points, self.encoder, self.settings)
+        found += category_hints(self.points, self.encoder, self.settings)
+        return found + empty_hints(self.points)
 
     def cautions(self) -> list[str]:
         """The hints that a reader of the report should see, too."""

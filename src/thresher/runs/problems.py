@@ -102,14 +102,18 @@ class ProblemSearch:
 
     def leave_out(self, name: str) -> None:
         """Ignore a column from now on."""
-        now = self.settings
-        if name not in now.ignore:
-            named = {key: getattr(now, key) for key in ("features", "categorical", "date")}
-            others = {
-                key: tuple(each for each in entries if each.partition("=%")[0] != name)
-                for key, entries in named.items()
-            }
-            self.fix(ignore=(*now.ignore, name), **others)
+        if name not in self.settings.ignore:
+            self._take_out(name, ignore=(*self.settings.ignore, name))
+
+    def _take_out(self, name: str, **changes: Any) -> None:
+        """Give a column another role than that of a feature, unless it is the only one named."""
+        named = {key: getattr(self.settings, key) for key in ("features", "categorical", "date")}
+        others = {
+            key: tuple(each for each in entries if each.partition("=%")[0] != name)
+            for key, entries in named.items()
+        }
+        if others["features"] or not named["features"]:  # none would mean all columns
+            self.fix(**others, **changes)
 
     @contextlib.contextmanager
     def checking(self) -> Iterator[list[InputError]]:
@@ -239,7 +243,8 @@ class ProblemSearch:
         settings, _ = choose_method(self.settings)
         forest = settings.method == "forest"
         known = {each.name: each for each in self.known}
-        for name in points.names:
+        settled = {*settings.ignore, settings.id, settings.owner}
+        for name in [each for each in points.names if each not in settled]:
             if name == points.text:
                 self._check_texts(points)
                 continue
@@ -285,7 +290,7 @@ class ProblemSearch:
         """Take a column that names its rows for their ids; leave out one that says nothing else."""
         unlike = column.kind not in {"empty", "constant"} and column.distinct == self.rows
         if unlike and self.settings.id is None:
-            self.fix(id=column.name)
+            self._take_out(column.name, id=column.name)
             self.guesses["id"] = Guess(column.name, column.note)
         else:
             self.leave_out(column.name)
@@ -294,11 +299,12 @@ class ProblemSearch:
         """Read a column of many different texts as pictures, as categories, or by a model."""
         name, settings = column.name, self.settings
         if column.note == PICTURED:
-            _ = settings.image is None and self.fix(image=name)
+            if settings.image is None:
+                self._take_out(name, image=name)
         elif not column.note and column.distinct <= DISTINCT * (column.rows - column.missing):
             self.fix(categorical=(*{**dict.fromkeys(settings.categorical), name: None},))
         elif settings.text is None and column.note in {PROSE, ""}:
-            self.fix(text=name)
+            self._take_out(name, text=name)
 
     def _check_validation(self, table: Table, points: Columns) -> Columns | None:
         """Look for the features in the validation set; its rows, if it has all of them."""
@@ -312,7 +318,7 @@ class ProblemSearch:
         for name in [each for each in points.names if each not in there]:
             role = role_of(points, name)
             if role is not None and getattr(self.settings, role) is None:
-                self.fix(**{role: name})
+                self._take_out(name, **{role: name})
             elif known[name].kind in MEANINGLESS:
                 self.leave_out(name)
         return None

@@ -29,6 +29,7 @@ from thresher.tables.scaling import SCALINGS
 from thresher.version import __version__
 
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
+SEEDLESS = ("tknn", "knn", "zero-budget")  # methods that draw nothing
 AUTO = "auto"
 METHODS = (AUTO, "forest", "tknn", "knn", "zero-budget", *RETRAINING)
 HELD_OUT = 0.1
@@ -165,6 +166,7 @@ class Settings:
         self._check_near()
         self._check_holdout()
         self._check_fitting()
+        self.check_seed(judged=self.validation is not None)
         self._check_engine()
 
     def _check_owners(self) -> None:
@@ -331,6 +333,15 @@ class Settings:
                     f"{option(name)} needs {option('method')} {listed}, but the method is "
                     f"{self.method}"
                 )
+
+    def check_seed(self, *, judged: bool) -> None:
+        """Refuse a seed that was typed if nothing is drawn: `judged` by a validation set."""
+        if "seed" in self.named and judged and self.method in SEEDLESS:
+            *first, last = [each for each in METHODS if each not in {AUTO, *SEEDLESS}]
+            raise InputError(
+                f"{option('seed')} needs {option('method')} {', '.join(first)} or {last}, or rows "
+                f"that are held out, but the method is {self.method}, and there is a validation set"
+            )
 
     def cells(self) -> CellFormat:
         """How cells say numbers and dates."""

@@ -51,6 +51,7 @@ def read_sources(settings: Settings) -> Sources:
     )
     settings, chosen = choose_method(settings)
     beside = validation_table(settings, table)
+    settings.check_seed(judged=beside is not None)
     if beside is None:
         check_date_formats(points)
         points, validation, public = _split(settings, points)

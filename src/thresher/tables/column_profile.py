@@ -25,7 +25,7 @@ from thresher.tables.number_text import (
     sign_kind,
 )
 
-LOOKED = 1000  # texts that tell what a column of text is
+LOOKED = 1000  # texts that tell what a column of text is, and cells that tell that it has any
 MOST_STRAYS = 3  # words that stand for missing numbers
 FEW_STRAYS = 0.2  # of the cells: with more, a column is no numbers
 MOST_DISTINCT = 0.5  # of the rows: with more different texts, a column is no category
@@ -81,11 +81,7 @@ def profile(name: str, column: pa.ChunkedArray, cells: CellFormat | None = None)
     'category'
     """
     column, cells = decoded(column), cells or CellFormat()
-    if is_text(column.type):
-        column = bare_cells(column.cast(pa.string()))
-    elif pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-    known = column.drop_null()
+    known = _known(column)
     missing = len(column) - len(known)
     nested = pa.types.is_nested(column.type)
     distinct = len(known) if nested else len(pc.unique(known))
@@ -102,6 +98,20 @@ def profile(name: str, column: pa.ChunkedArray, cells: CellFormat | None = None)
     if nested:
         return Profile(kind="text", note=f"cells of type {column.type}", **about)
     return Profile(**about | _look(name, known, cells))
+
+
+def is_empty(column: pa.ChunkedArray) -> bool:
+    """Whether no cell of a column says anything."""
+    return not any(len(_known(decoded(some))) for some in (column.slice(0, LOOKED), column))
+
+
+def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The cells that are not missing."""
+    if is_text(column.type):
+        column = bare_cells(column.cast(pa.string()))
+    elif pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    return column.drop_null()
 
 
 def _look(name: str, known: pa.ChunkedArray, cells: CellFormat) -> dict[str, Any]:
@@ -202,7 +212,7 @@ def _with_strays(
 def _strays(known: pa.ChunkedArray, others: Iterable[str]) -> list[str] | None:
     """The other cells, if they are few, so that they may stand for missing ones; else None."""
     odd = list(islice(others, MOST_STRAYS + 1))
-    if len(odd) > MOST_STRAYS or any("," in stray for stray in odd):
+    if len(odd) > MOST_STRAYS or any("," in x or MEASURE.fullmatch(x) for x in odd):
         return None
     count = pc.sum(pc.is_in(known, value_set=pa.array(odd, pa.string()))).as_py()
     sure = all(stray.lower().lstrip("+-") in {*NO_LABEL, "inf", "infinity"} for stray in odd)
