@@ -89,8 +89,10 @@ def test_an_option_that_is_given_twice_is_refused_and_none_is_dropped():
     "options", ["--date born", "--categorical x --date born", "--date born=%d"]
 )
 def test_a_column_that_is_left_out_has_no_other_option_in_the_suggested_line(options):
-    put("a.csv", "\n".join(["x,y,born", *rows_of(24, born)]))
-    said = said_by(1, "value", "a.csv", *options.split(), "--out", "v.csv")
+    put("a.csv", "\n".join(["x,y,born", *rows_of(24, lambda row: "")]))
+    put("b.csv", "\n".join(["x,y", *rows_of(8)]))
+    wanted = *options.split(), "--validation", "b.csv", "--out", "v.csv"
+    said = said_by(1, "value", "a.csv", *wanted)
     assert "not one of the features" not in said
     line = said.partition("this line solves it: ")[2].strip()
     assert "--ignore born" in line
@@ -98,10 +100,71 @@ def test_a_column_that_is_left_out_has_no_other_option_in_the_suggested_line(opt
     said_by(0, *shlex.split(line)[1:])
 
 
+@pytest.mark.parametrize("options", [(), ("--date", "born"), ("--date", "born=%d")])
+def test_dates_that_no_option_reads_are_not_left_out_by_the_suggested_line(options):
+    put("a.csv", "\n".join(["x,y,born", *rows_of(24, born)]))
+    line = said_by(1, "value", "a.csv", *options, "--out", "v.csv").splitlines()[-1]
+    assert line.startswith("this line does not solve everything; ")
+    assert "--ignore" not in line
+
+
+@pytest.mark.parametrize(
+    ("theirs", "wanted"),
+    [
+        ("1.5", ""),  # as the points have it
+        ("inf", " --na inf"),
+        ("?", " --na '?'"),
+        ("1 kg", None),
+    ],
+)
+def test_a_line_solves_what_only_the_validation_set_has(theirs, wanted):
+    put("a.csv", "\n".join(["x,y,size", *rows_of(24, lambda row: f"{row}.5")]))
+    cells = [f"{row}.5" for row in range(8)]
+    cells[5] = theirs
+    put("b.csv", "\n".join(["x,y,size", *rows_of(8, cells.__getitem__)]))
+    done = thresher("value", "a.csv", "--validation", "b.csv", "--trees", "2", "--out", "v.csv")
+    if wanted == "":
+        assert done.returncode == 0, done.stderr
+        return
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("this line solves it: ") == (wanted is not None)
+    assert "--ignore" not in line
+    if wanted is not None:
+        assert wanted in line
+        said_by(0, *shlex.split(line.partition(": ")[2])[1:])
+
+
+@pytest.mark.parametrize(
+    ("column", "kept"), [("", False), ("same", False), ("p-{row}", False), ("{row}.5", True)]
+)
+def test_a_feature_that_the_validation_set_lacks_is_kept_if_it_has_a_meaning(column, kept):
+    put("a.csv", "\n".join(["x,y,own", *rows_of(24, lambda row: column.format(row=row))]))
+    put("b.csv", "\n".join(["x,y", *rows_of(8)]))
+    wanted = "--features", "x,own", "--validation", "b.csv", "--trees", "2", "--out", "v.csv"
+    line = thresher("value", "a.csv", *wanted).stderr.splitlines()[-1]
+    assert line.startswith("this line does not solve everything; ") == kept
+    if not kept:
+        said_by(0, *shlex.split(line.partition(": ")[2])[1:])
+
+
+def test_owners_that_are_missing_are_not_given_up_by_the_suggested_line():
+    def owner(row):
+        return "" if row == 5 else f"clinic {row % 3}"
+
+    put("a.csv", "\n".join(["x,y,from", *rows_of(24, owner)]).replace("7,dog", "?,dog", 1))
+    said = said_by(1, "value", "a.csv", "--owner", "from", "--out", "v.csv")
+    assert "missing owners in row 5" in said
+    assert "also: a.csv column 'x' has cells that are not numbers: '10?'" in said
+    line = said.splitlines()[-1]
+    assert line.startswith("this line does not solve everything; ")
+    assert "--owner from" in line
+    assert "--ignore" not in line
+
+
 def test_dates_of_several_formats_are_not_said_to_be_readable_as_they_are():
     put("a.csv", "\n".join(["x,y,born", *rows_of(24, born)]))
     said = said_by(0, "inspect", "a.csv")
-    assert "or write its dates in one format, and turn it into numbers with --date born" in said
+    assert ": write its dates in one format, and turn it into numbers with --date born" in said
 
 
 def born(row):
@@ -199,7 +262,7 @@ def test_codes_that_repeat_are_said_to_be_no_ids_yet():
     put("a.csv", "\n".join(["number,x,y", *(f"A-{row % 47},{line}" for row, line in enumerate(rows_of(48)))]))  # fmt: skip
     said = said_by(0, "inspect", "a.csv")
     assert "  number  text            0         47  codes that repeat, 1 of them\n" in said
-    assert "or give each row a code of its own, and name it with --id number" in said
+    assert ": give each row a code of its own, and name it with --id number, or leave" in said
     said = said_by(1, "value", "a.csv", "--id", "number")
     assert "not distinct: 'A-0' in rows 0, 47: give each row its own, or leave --id out" in said
 

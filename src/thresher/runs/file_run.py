@@ -29,7 +29,7 @@ from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Priced, Problem
 from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.progress import Advance
-from thresher.runs.choice import ARRAYS, choose_method, original_settings
+from thresher.runs.choice import choose_method, original_settings
 from thresher.runs.chosen_method import radius_of
 from thresher.runs.hints import run_hints
 from thresher.runs.leaks import Leaks, leak_hints, leaks_among
@@ -97,8 +97,7 @@ class FileRun:
             _check_kept(table, getattr(settings, role), role)
         if entries is not None:
             table = dataclasses.replace(table, kind="npy")
-        numbers = table if settings.numbers else None
-        settings, chosen = choose_method(settings, numbers, _first_rows(settings, table, columns))
+        settings, chosen = choose_method(settings)
         public: tuple[Columns, dict[str, Any]] = columns, {"rows": 0}  # they judge each other
         if settings.validation is not None or settings.method != "forest":
             public = read_validation(settings, columns)
@@ -278,16 +277,6 @@ class FileRun:
             radius=priced.valuation().params.get("radius", 0.0),
             reached=bool(priced.tally.counts.any()), record=record,
         )  # fmt: skip
-
-
-def _first_rows(settings: Settings, table: Table, columns: Columns) -> Columns:
-    """The columns with their first rows, if these must tell an embedding from other tables."""
-    if table.kind in ARRAYS or not settings.numbers:
-        return columns
-    some = with_first_rows(table).data.select(list(columns.names))
-    return dataclasses.replace(
-        columns, features=some, labels=(0,) * len(some), rows=np.arange(len(some))
-    )
 
 
 def _check_kept(table: Table, name: str | None, role: str) -> None:

@@ -19,7 +19,7 @@ from thresher.findings.label_findings import Findings
 from thresher.findings.review_list import review_list
 from thresher.runs.choice import original_settings
 from thresher.runs.chosen_method import Checked, Data, grown, value_data
-from thresher.runs.hints import category_hints, doubtful_labels, id_hints, run_hints
+from thresher.runs.hints import category_hints, doubtful_labels, empty_hints, id_hints, run_hints
 from thresher.runs.leaks import Leaks, leak_hints, leak_sentence, leaks_among
 from thresher.runs.next_step import DECIDED, clean_command
 from thresher.runs.settings import Settings
@@ -109,6 +109,7 @@ class MemoryRun:
             radius=self.valuation.params.get("radius", 0.0), reached=reached, record=self.record,
         )  # fmt: skip
         found += category_hints(self.points, self.encoder, self.settings)
+        found += empty_hints(self.points)
         return [*leak_hints(self.leaks, self.settings, len(self.points)), *found]
 
     @cached_property
@@ -254,9 +255,11 @@ def encoded(
 ) -> tuple[Encoder | TreeEncoder, Data]:
     """How features become numbers, and points and validation set as the method needs them."""
     if settings.method == "forest":
-        trees = TreeEncoder.fit(points)
-        public = (trees.transform(validation), validation.labels) if len(validation) else ()
-        return trees, (trees.transform(points), points.labels, *(public or (None, None)))
+        trees = TreeEncoder.fit(points, model=settings.model)
+        public: tuple[Any, Any] = (None, None)
+        if len(validation):
+            public = trees.transform(validation, progress=progress), validation.labels
+        return trees, (trees.transform(points, progress=progress), points.labels, *public)
     encoder = Encoder.fit(
         points, fill=settings.fill, standardize=settings.standardize, scaling=settings.scaling,
         model=settings.model,

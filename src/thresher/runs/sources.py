@@ -50,8 +50,9 @@ def read_sources(settings: Settings) -> Sources:
     guessed = guess_record(
         settings, guesses, points.labels, f"{table.name} column {settings.label!r}"
     )
-    settings, chosen = choose_method(settings, table, points)
+    settings, chosen = choose_method(settings)
     beside = validation_table(settings, table)
+    settings.check_seed(judged=beside is not None)
     if beside is None:
         check_date_formats(points)
         check_enough(settings, points)
