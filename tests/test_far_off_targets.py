@@ -81,7 +81,7 @@ def payments(cell, y, semivalue, players):
     return found, inside
 
 
-def check(found, cells, y, semivalue="shapley", players=None, changed=None, least=0.0):
+def check_values(found, cells, y, semivalue="shapley", players=None, changed=None, least=0.0):
     """Compare values with the definition, each by the payments of its own cells.
 
     `least` is for games in which the errors of two predictions may be nearly opposite, so that
@@ -138,12 +138,14 @@ def problems(draw):
 
 def or_refused(function, *targets):
     """What a function returns; None where it rightly refuses targets that would be rounded."""
+    sizes = np.abs(np.concatenate([np.atleast_1d(each) for each in targets]))
+    if sizes.max() <= 1e12 * min(sizes[sizes > 0], default=1.0):
+        return function()
     try:
         return function()
     except th.InputError as error:
-        sizes = np.abs(np.concatenate([np.atleast_1d(each) for each in targets]))
-        assert "would be rounded" in str(error)
-        assert sizes.max() > 1e12 * sizes[sizes > 0].min()
+        if "would be rounded" not in str(error):
+            raise
         return None
 
 
@@ -219,14 +221,14 @@ def test_values_within_a_radius_are_exact(semivalue, data):
     )
     if found is None:
         return
-    check(found.values, cells_of(rows, judges, y_val, empty), y, semivalue)
+    check_values(found.values, cells_of(rows, judges, y_val, empty), y, semivalue)
     tree = th.tknn_shapley(rows, y, judges, y_val, radius=1.0, neighbors="tree", **about)
     assert tree.values.tobytes() == found.values.tobytes()
     if differ(y):
         mutual = or_refused(lambda: th.tknn_shapley(rows, y, radius=1.0, **about), y, empty)
         if mutual is not None:
             cells = cells_of(rows, rows, y, empty, left_out=True)
-            check(mutual.values, cells, y, semivalue)
+            check_values(mutual.values, cells, y, semivalue)
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
@@ -241,7 +243,7 @@ def test_values_by_kernels_are_exact(semivalue, data):
     found = or_refused(lambda: th.tknn_shapley(rows, y, judges, y_val, **about), y, y_val, empty)
     if found is None:
         return
-    check(found.values, cells_of(rows, judges, y_val, empty, kernel), y, semivalue)
+    check_values(found.values, cells_of(rows, judges, y_val, empty, kernel), y, semivalue)
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
@@ -270,11 +272,11 @@ def test_values_in_leaves_are_exact(semivalue, data, trees, seed):
     )
     if found is None:
         return
-    check(found.values, cells(leaves_val, y_val, left_out=False), y, semivalue)
+    check_values(found.values, cells(leaves_val, y_val, left_out=False), y, semivalue)
     mutual = or_refused(lambda: th.leaf_shapley(leaves, y, **about), y, empty)
     if mutual is None:
         return
-    check(mutual.values, cells(leaves, y, left_out=True), y, semivalue, least=1e-3)
+    check_values(mutual.values, cells(leaves, y, left_out=True), y, semivalue, least=1e-3)
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
@@ -290,7 +292,9 @@ def test_values_of_owners_are_exact(semivalue, data, seed):
     if found is None:
         return
     players = [np.flatnonzero(owners == owner).tolist() for owner in found.owners]
-    check(found.values, cells_of(rows, judges, y_val, empty), y, semivalue, players, least=1e-3)
+    check_values(
+        found.values, cells_of(rows, judges, y_val, empty), y, semivalue, players, least=1e-3
+    )
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
@@ -310,7 +314,7 @@ def test_price_lists_are_exact(semivalue, data, new, kernel):
         return
     prices = counts.price_list(named(semivalue))
     cells = cells_of(rows, judges, y_val, empty, weights)
-    check(prices.values(rows, y), cells, y, semivalue)
+    check_values(prices.values(rows, y), cells, y, semivalue)
     other = y.copy()
     other[0] = new
     moved = or_refused(lambda: prices.values(rows[:1], y[:1], label=new), y_val, new, largest)
@@ -323,7 +327,7 @@ def test_price_lists_are_exact(semivalue, data, new, kernel):
     assert abs(moved[0] - wanted) <= WITHIN * most
     joined, targets = np.concatenate([rows, rows[:1]]), np.append(y, new)
     newcomer = prices.newcomer_values(rows[:1], [new])  # not refused, as it was a label
-    check(
+    check_values(
         newcomer, cells_of(joined, judges, y_val, empty, weights), targets, semivalue,
         changed=slice(len(y), None),
     )  # fmt: skip
