@@ -132,6 +132,8 @@ class Silo:
             )
         if task.is_private and self._ledger is None:
             warnings.warn(NO_LEDGER, ThresherWarning, stacklevel=2)
+        if self._ledger is not None:
+            self._ledger.check_witness()  # now, rather than in a round that others wait for
         if (self._points[2] is not None) != (task.terms["unit"] == "owner"):
             owners = either("owners", option("owner"))
             raise InputError(
