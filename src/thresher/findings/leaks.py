@@ -28,9 +28,7 @@ import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.errors import ThresherWarning
-from thresher.findings.leaf_findings import forest_findings
 from thresher.ranking import average_ranks
-from thresher.regression import REGRESSION
 
 LOOKED = 1 << 12  # rows that are looked at
 GLANCED = 1 << 9  # rows by which most columns are passed over
@@ -197,6 +195,8 @@ def _compare_classes(
     assert answer.right is not None  # noqa: S101 - labels are classes
     if not _clustered(column[answer.known], labels[answer.known]):
         return None
+    from thresher.findings.leaf_findings import forest_findings
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ThresherWarning)
         _, said = forest_findings(rest, labels, trees=TREES, seed=seed)
@@ -255,10 +255,12 @@ def _compare_ranks(
 ) -> float | None:
     """How well all other columns tell targets, as a correlation; None if the column is no leak."""
     del column
+    from thresher.findings.leaf_findings import forest_findings
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ThresherWarning)
         _, said = forest_findings(
-            rest, targets, trees=TREES, seed=seed, task=REGRESSION, empty=float(targets.mean())
+            rest, targets, trees=TREES, seed=seed, task="regression", empty=float(targets.mean())
         )
     known = answer.known
     expected = _ranks(getattr(said, "expected")[known])  # noqa: B009
