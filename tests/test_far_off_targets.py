@@ -292,9 +292,7 @@ def test_values_of_owners_are_exact(semivalue, data, seed):
     if found is None:
         return
     players = [np.flatnonzero(owners == owner).tolist() for owner in found.owners]
-    check_values(
-        found.values, cells_of(rows, judges, y_val, empty), y, semivalue, players, least=1e-3
-    )
+    check_values(found.values, cells_of(rows, judges, y_val, empty), y, semivalue, players)
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
