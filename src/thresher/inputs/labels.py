@@ -187,8 +187,19 @@ def label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
     """Labels of one plain type as an array of it, all others as objects."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, float, int, str}:
-        return np.array(labels)
+        found = np.array(labels)
+        # NumPy drops zeros at the end of a text, and turns long integers into floats
+        if found.tolist() == list(labels) and {type(label) for label in found.tolist()} == kinds:
+            return found
     return object_array(labels)
+
+
+def kept_text(labels: Any) -> Any:
+    """The same labels, as objects if they are texts of which NumPy would drop zeros at the end."""
+    listed = isinstance(labels, list | tuple)
+    if listed and any(isinstance(label, str) and label.endswith("\0") for label in labels):
+        return object_array(labels)
+    return labels
 
 
 def check_owners(owners: object, count: int) -> tuple[Hashable, ...] | None:
