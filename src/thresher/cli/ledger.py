@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from thresher.cli.options import Adjacency, Json, argument, given
-from thresher.cli.words import price, say, show_json
-from thresher.errors import printing
+from thresher.cli.words import in_words, price, say, show_json
+from thresher.errors import BudgetError, printing
 
 app = typer.Typer(
     no_args_is_help=True, help="Keep track of a privacy budget: create, show or verify a ledger."
@@ -107,12 +108,18 @@ def verify(
 ) -> None:
     """Check that no entry was changed, removed or added by hand, and that the cap was kept.
 
+    If it is not so, the exit code is 4.
+
     Example: thresher ledger verify ledger.db
     """
     from thresher.privacy.ledger import Ledger
 
     with Ledger.open(path) as ledger:
-        found = ledger.verify(head=head)
+        try:
+            found = ledger.verify(head=head)
+        except BudgetError as violated:  # not a budget that is too small
+            say(f"thresher: {in_words(violated)}")
+            sys.exit(4)
         left = ledger.remaining()
     witness = "" if found.witnessed else "; its witness file was missing: it may be an older copy"
     say(f"{found.entries} entries in order, epsilon={left:g} left{witness}")

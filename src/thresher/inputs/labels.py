@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError, either, option
+from thresher.errors import InputError, either, option, quoted
 from thresher.inputs.checks import check_ordered, rows_text
 from thresher.inputs.coded import Coded, object_array
 from thresher.inputs.time_labels import arrow_entries, is_time, plain_time, plain_times
@@ -47,7 +47,7 @@ class Classes:
         object.__setattr__(self, "labels", native)
         codes = {label: code for code, label in enumerate(native)}
         if len(codes) < len(self.labels):
-            raise InputError(f"classes must be distinct, got {list(self.labels)!r}")
+            raise InputError(f"classes must be distinct, got {quoted(list(self.labels))}")
         if not codes:
             raise InputError("classes is empty: at least one class is needed")
         object.__setattr__(self, "_codes", codes)
@@ -168,7 +168,7 @@ def _given_classes(classes: object) -> Classes:
     if isinstance(classes, Classes):
         return classes
     if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
-        raise InputError(f"classes must be a list of labels, got {classes!r}")
+        raise InputError(f"classes must be a list of labels, got {quoted(classes)}")
     if isinstance(classes, set | frozenset):  # whose order may be another one tomorrow
         try:
             classes = sorted(classes)
