@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import re
 import sys
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 LONGEST = 1000  # characters of a message; what a longer one quotes is cut
 LONGEST_QUOTE = 120
+LONGEST_INTEGER = 30  # digits that are shown
 LONG_QUOTES = re.compile(  # between quotes, or without a space
     rf"(?<=')[^']{{{LONGEST_QUOTE + 1},}}(?=')|(?<=\")[^\"]{{{LONGEST_QUOTE + 1},}}(?=\")"
     rf"|[^\s'\"]{{{LONGEST_QUOTE + 1},}}"
@@ -49,6 +51,23 @@ def shortened(text: str, most: int = LONGEST_QUOTE) -> str:
     ('cat', 'ccc… (5,000 characters)')
     """
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
+def quoted(value: object) -> str:
+    """`value` as a message quotes it: the digits of a very long integer are counted, not shown.
+
+    Examples
+    --------
+    >>> quoted("a"), quoted(-3), quoted(-(10**400))
+    ("'a'", '-3', 'an integer of 401 digits')
+    """
+    if isinstance(value, int) and abs(value) >= 10**LONGEST_INTEGER:
+        digits = int((abs(value).bit_length() - 1) * math.log10(2)) + 1
+        return f"an integer of {digits + (abs(value) >= 10**digits)} digits"
+    try:
+        return repr(value)
+    except ValueError:  # Python converts no integer of more than some thousand digits
+        return f"a {type(value).__name__} with an integer of thousands of digits"
 
 
 def plain_text(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import compress
@@ -156,8 +157,8 @@ def _split(
 
     from thresher.tables.holdout import hold_out
 
-    _, place, count = np.unique(texts, return_inverse=True, return_counts=True)
-    twins = np.asarray(count[place] > 1)
+    times = Counter(texts)  # not by NumPy, which drops zeros at the end of a text
+    twins = np.array([times[text] > 1 for text in texts], np.bool_)
     out = hold_out(labels, share, seed, twins=twins, name="held_out")
     X, y, X_val, y_val = (
         list(compress(column, which)) for which in (~out, out) for column in (texts, labels)
