@@ -336,7 +336,7 @@ def test_clean_keeps_the_rest_of_a_workbook():
 def test_excel_without_its_package_names_the_extra(monkeypatch):
     put("a.xlsx", b"PK")
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
-    with pytest.raises(ExtraError, match=r"pip install 'thresher\[excel\]'"):
+    with pytest.raises(ExtraError, match=r"needs openpyxl: install the extra 'excel' "):
         read_table("a.xlsx")
 
 
