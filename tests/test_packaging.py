@@ -108,7 +108,7 @@ def test_a_hint_installs_an_extra_from_where_the_library_came_from(built, tmp_pa
     (here,) = (tmp_path / "env").glob("lib/python*/site-packages")
     (here / "others.pth").write_text(sysconfig.get_paths()["purelib"])  # what it depends on
     quiet = [str(python), "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--quiet"]
-    editable = ["--editable"] if source == "editable" else []
+    editable = ["-e"] if source == "editable" else []
     environment = {key: entry for key, entry in os.environ.items() if key != "PYTHONPATH"}
 
     def run(command):

@@ -339,7 +339,7 @@ def installing(extra: str, origin: dict[str, Any]) -> str:
     url = str(origin.get("url", ""))
     path = url2pathname(urlsplit(url).path) if url.startswith("file:") else ""
     if path and Path(path).exists():
-        editable = "--editable " if origin.get("dir_info", {}).get("editable") else ""
+        editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
         return f" by pip install {editable}{shlex.quote(f'{path}[{extra}]')}"
     if url and not path:
         version = origin.get("vcs_info")
