@@ -16,7 +16,7 @@ from pages import Page
 from sklearn import datasets
 from tabular import thresher
 
-from thresher.findings.leaks import LOOKED, find_leaks
+from thresher.findings.repeated_labels import LOOKED, find_leaks
 from thresher.report import gather
 
 KEEP = 1500  # rows of a table

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from thresher.runs.leaks import Leaks, leak_sentence, without_leaks
+from thresher.runs.leak_hints import Leaks, leak_sentence, without_leaks
 from thresher.runs.settings import Settings
 from thresher.runs.unlabeled import unlabeled_path
 from thresher.tables.packing import inner_name, is_packed

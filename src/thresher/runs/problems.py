@@ -21,7 +21,7 @@ from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import nearest
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.hints import category_hint, label_hints
-from thresher.runs.leaks import Leaks, leak_hints, leaks_of_table
+from thresher.runs.leak_hints import Leaks, leak_hints, leaks_of_table
 from thresher.runs.roles import (
     find_roles,
     guess_record,

@@ -11,7 +11,7 @@ import numpy as np
 
 from thresher.array_types import Floats
 from thresher.errors import InputError, option
-from thresher.findings.leaks import LOOKED, Leak, find_leaks
+from thresher.findings.repeated_labels import LOOKED, Leak, find_leaks
 from thresher.inputs.coded import Coded
 from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns
@@ -29,7 +29,7 @@ def leaks_among(
     columns = [_column(X[:, lo:hi]) for lo, hi in pairwise(starts)]
     if not columns:
         return {}
-    known = np.array(labels, np.float64) if settings.numbers else Coded.of(labels).codes
+    known = np.array(list(labels), np.float64) if settings.numbers else Coded.of(labels).codes
     found = find_leaks(np.stack(columns, axis=1), known, numbers=settings.numbers)
     return {features[leak.column].name: leak for leak in found}
 

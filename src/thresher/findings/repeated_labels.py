@@ -35,6 +35,7 @@ from thresher.regression import REGRESSION
 LOOKED = 1 << 12  # rows that are looked at
 GLANCED = 1 << 9  # rows by which most columns are passed over
 CODES = 60  # different values that are taken one by one, and not as numbers in order
+ROWS_EACH = 5  # of each such value, in the mean: those of fewer rows may be names of groups
 SKILL = 0.9  # of the labels that the most frequent one does not tell: the least of a leak
 GLANCED_SKILL = 0.8  # the same for the first rows, which tell less
 AGREE = 0.9  # of the labels that the others contradict: the least of a leak
@@ -150,7 +151,7 @@ def _answer(place: int, column: Floats, labels: Integers, known: Flags) -> Answe
     classes = int(labels.max()) + 1
     own = labels[known]
     values, codes = np.unique(column[known], return_inverse=True)
-    if len(values) <= max(CODES, 2 * classes):
+    if _few(len(values), len(own), classes):
         told = _most_frequent(codes, own, (len(values), classes))
     else:
         told = _nearest(column[known], own)
@@ -163,6 +164,11 @@ def _answer(place: int, column: Floats, labels: Integers, known: Flags) -> Answe
     repeats = bool(len(values) == present)
     exact = repeats and pairs == present and _beyond_chance(times[times > 0])
     return Answer(place, known, said, said == labels, skill, exact, repeats, share)
+
+
+def _few(values: int, rows: int, classes: int) -> bool:
+    """Whether a column has so few values that each is taken by itself, and not as a number."""
+    return values <= min(max(CODES, 2 * classes), rows / ROWS_EACH)
 
 
 def _most_frequent(codes: Integers, labels: Integers, shape: tuple[int, int]) -> Integers:
@@ -212,7 +218,7 @@ def _compare_classes(
 
 def _clustered(column: Floats, labels: Integers) -> bool:
     """Whether a column has few values, or else a narrow cluster for each label."""
-    if len(np.unique(column)) <= max(CODES, 2 * (int(labels.max()) + 1)):
+    if _few(len(np.unique(column)), len(column), int(labels.max()) + 1):
         return True
     present = np.unique(labels)
     groups = [column[(labels == label) & ~np.isnan(column)] for label in present]
