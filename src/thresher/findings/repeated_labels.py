@@ -28,9 +28,7 @@ import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.errors import ThresherWarning
-from thresher.findings.leaf_findings import forest_findings
 from thresher.ranking import average_ranks
-from thresher.regression import REGRESSION
 
 LOOKED = 1 << 12  # rows that are looked at
 GLANCED = 1 << 9  # rows by which most columns are passed over
@@ -200,6 +198,8 @@ def _compare_classes(
     answer: Answer, column: Floats, rest: Floats, labels: Integers, seed: int
 ) -> float | None:
     """The share of labels that all other columns tell; None if the column is no leak."""
+    from thresher.findings.leaf_findings import forest_findings
+
     assert answer.right is not None  # noqa: S101 - labels are classes
     if not _clustered(column[answer.known], labels[answer.known]):
         return None
@@ -260,6 +260,9 @@ def _compare_ranks(
     answer: Answer, column: Floats, rest: Floats, targets: Floats, seed: int
 ) -> float | None:
     """How well all other columns tell targets, as a correlation; None if the column is no leak."""
+    from thresher.findings.leaf_findings import forest_findings
+    from thresher.regression import REGRESSION
+
     del column
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ThresherWarning)

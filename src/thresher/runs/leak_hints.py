@@ -109,10 +109,17 @@ def leak_sentence(leaks: Leaks, what: str) -> str:
 
 def without_leaks(settings: Settings, leaks: Leaks) -> Settings:
     """The settings that leave the leaks out."""
-    from thresher.runs.problems import ProblemSearch
-
-    search: Any = ProblemSearch(dataclasses.replace(settings, guess=()))
+    found = dataclasses.replace(settings, guess=())
     for name in leaks:
-        search.leave_out(name)
-    found: Settings = search.settings
+        found = dataclasses.replace(found, **leaving_out(found, name))
     return found
+
+
+def leaving_out(settings: Settings, name: str) -> dict[str, Any]:
+    """The changes of settings that leave a column out."""
+    named = {key: getattr(settings, key) for key in ("features", "categorical", "date")}
+    others = {
+        key: tuple(each for each in entries if each.partition("=%")[0] != name)
+        for key, entries in named.items()
+    }
+    return {"ignore": (*settings.ignore, name), **others}

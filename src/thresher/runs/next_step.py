@@ -104,9 +104,9 @@ def _leak_step(
     lacking = len(leaks) >= len(record["encoder"]["columns"])
     if lacking or record["settings"]["file"] != settings.file:  # which stood for a stream
         return f"nothing is known yet: {said}"
-    files = {"out": out, "report": report}
-    words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
-    words += ["--force"] if words else []
+    files = {name: [str(path)] for name, path in (("out", out), ("report", report)) if path}
+    options = files | ({"force": []} if files else {})
+    words = [word for name, entry in options.items() for word in (f"--{name}", *entry)]
     again = without_leaks(settings, leaks).command()
     return f"nothing is known yet: {said}; without it: {shlex.join([*shlex.split(again), *words])}"
 

@@ -21,7 +21,7 @@ from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import nearest
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.hints import category_hint, label_hints
-from thresher.runs.leak_hints import Leaks, leak_hints, leaks_of_table
+from thresher.runs.leak_hints import Leaks, leak_hints, leaks_of_table, leaving_out
 from thresher.runs.roles import (
     find_roles,
     guess_record,
@@ -115,14 +115,8 @@ class ProblemSearch:
 
     def leave_out(self, name: str) -> None:
         """Ignore a column from now on."""
-        now = self.settings
-        if name not in now.ignore:
-            named = {key: getattr(now, key) for key in ("features", "categorical", "date")}
-            others = {
-                key: tuple(each for each in entries if each.partition("=%")[0] != name)
-                for key, entries in named.items()
-            }
-            self.fix(ignore=(*now.ignore, name), **others)
+        if name not in self.settings.ignore:
+            self.fix(**leaving_out(self.settings, name))
 
     @contextlib.contextmanager
     def checking(self) -> Iterator[list[InputError]]:
