@@ -369,6 +369,19 @@ def nearest_payments(cell, order, k, y, semivalue):
     return np.array(found)
 
 
+@pytest.mark.parametrize("far", [1e6, 1e12])
+def test_values_of_owners_in_a_forest_add_up(far):
+    rng = np.random.default_rng(0)
+    rows, y = rng.random((40, 2)), rng.normal(size=40)
+    y[7] = far
+    forest = th.grow_forest(rows, y, trees=4, task="regression")
+    about = {"forest": forest, "task": "regression", "empty": 0.25, "owners": np.arange(40) % 7}
+    found = th.owner_shapley(rows, y, **about)
+    assert abs(found.efficiency_gap()) < 1e-12 * abs(found.utility_none)
+    nobody = -sum((Fraction(each) - Fraction(0.25)) ** 2 for each in y)
+    assert found.utility_none == pytest.approx(float(nobody), rel=1e-14)
+
+
 # Parts, and what is refused
 
 
