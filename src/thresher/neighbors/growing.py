@@ -60,7 +60,8 @@ def grow(
                 settings = {"n_estimators": share, "random_state": seed + len(found)}
                 if "n_jobs" in model.get_params():
                     settings["n_jobs"] = thread_count()
-                fitted = clone(model).set_params(**settings).fit(features[rows], codes[rows])
+                with np.errstate(over="ignore", invalid="ignore"):  # it sums columns to find gaps
+                    fitted = clone(model).set_params(**settings).fit(features[rows], codes[rows])
                 check_whole_rows(fitted)
                 known = fitted.classes_ if is_classifier(fitted.estimators_[0]) else None
                 found += [Tree.of(one.tree_, split, fold, known) for one in fitted.estimators_]
