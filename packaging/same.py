@@ -42,7 +42,9 @@ MOST_SHOWN = 40
 
 def git(*words):
     """What git says."""
-    return subprocess.run(["git", "-C", ROOT, *words], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", "-C", ROOT, *words], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def steady(folder):
@@ -62,14 +64,31 @@ def run_cases(tree, parts, jobs, words=()):
 
         def work(part, shard):
             out = Path(folder, f"{part}{shard}.gz")
-            command = [sys.executable, ROOT / "packaging" / "same_worker.py", part, str(shard), str(SHARDS[part]), out, *words]
-            done = subprocess.run(command, env=settings, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            command = [
+                sys.executable,
+                ROOT / "packaging" / "same_worker.py",
+                part,
+                str(shard),
+                str(SHARDS[part]),
+                out,
+                *words,
+            ]
+            done = subprocess.run(
+                command, env=settings, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
             if done.returncode:
-                return {f"{part}, all of shard {shard}": ["did not run", *done.stderr.decode()[-2000:].splitlines()]}
+                return {
+                    f"{part}, all of shard {shard}": [
+                        "did not run",
+                        *done.stderr.decode()[-2000:].splitlines(),
+                    ]
+                }
             with gzip.open(out, "rt") as file:
                 return {f"{part}: {name}": lines for name, lines in json.load(file).items()}
 
-        futures = [pool.submit(work, part, shard) for part in parts for shard in range(SHARDS[part])]
+        futures = [
+            pool.submit(work, part, shard) for part in parts for shard in range(SHARDS[part])
+        ]
         return {name: lines for future in futures for name, lines in future.result().items()}
 
 
@@ -89,7 +108,9 @@ def template(first, second):
         words, others = split(one), split(other)
         if len(words) != len(others):
             return None
-        found.append("".join(word if word == another else VARIES for word, another in zip(words, others)))
+        found.append(
+            "".join(word if word == another else VARIES for word, another in zip(words, others))
+        )
     return found
 
 
@@ -105,7 +126,9 @@ def difference(wanted, lines):
     if wanted == lines:
         return None
     for number in range(max(len(wanted), len(lines))):
-        one, other = (each[number] if number < len(each) else "(no line)" for each in (wanted, lines))
+        one, other = (
+            each[number] if number < len(each) else "(no line)" for each in (wanted, lines)
+        )
         if not fits(one, other):
             return number, one, other
     return None
@@ -121,8 +144,11 @@ def differences(old, new):
 
 def around(one, other):
     """The places of two lines where they part."""
-    start = max(0, len(os.path.commonprefix([one, other])) - 60)
-    return ("..." if start else "") + one[start : start + 160], ("..." if start else "") + other[start : start + 160]
+    part = next((at for at, (a, b) in enumerate(zip(one, other)) if a != b), 0)
+    start = max(0, part - 60)
+    return ("..." if start else "") + one[start : start + 160], ("..." if start else "") + other[
+        start : start + 160
+    ]
 
 
 def digest_of_cases():
@@ -130,8 +156,16 @@ def digest_of_cases():
     found = hashlib.sha256()
     for path in sorted((ROOT / "packaging").glob("same*.py")):
         found.update(path.read_bytes())
-    packages = sorted(f"{each.name}=={each.version}" for each in importlib.metadata.distributions() if each.name != "thresher")
-    cpu = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else platform.processor()
+    packages = sorted(
+        f"{each.name}=={each.version}"
+        for each in importlib.metadata.distributions()
+        if each.name != "thresher"
+    )
+    cpu = (
+        Path("/proc/cpuinfo").read_text()
+        if Path("/proc/cpuinfo").exists()
+        else platform.processor()
+    )
     model = re.findall(r"^(?:model name|flags)\s*:.*$", cpu, re.MULTILINE)[:2]
     found.update(json.dumps([packages, platform.platform(), sys.version, model]).encode())
     return found.hexdigest()[:16]
@@ -173,13 +207,25 @@ def old_side(commit, part, jobs, words, *, once):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("commit", nargs="?", default="HEAD")
     parser.add_argument("--only", choices=SHARDS, help="one part; all if not given")
-    parser.add_argument("--cases", nargs="*", default=[], metavar="WORDS", help="only cases whose names have all of these")
+    parser.add_argument(
+        "--cases",
+        nargs="*",
+        default=[],
+        metavar="WORDS",
+        help="only cases whose names have all of these",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="how many processes work at once")
-    parser.add_argument("--list", action="store_true", help="print the names of the cases, and stop")
-    parser.add_argument("--once", action="store_true", help="run the cases of the commit once, and keep nothing")
+    parser.add_argument(
+        "--list", action="store_true", help="print the names of the cases, and stop"
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="run the cases of the commit once, and keep nothing"
+    )
     asked = parser.parse_args()
     parts = [asked.only] if asked.only else [*SHARDS]
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -197,7 +243,9 @@ def main():
     found = differences(old, new)
     for name, (number, one, other) in list(found.items())[:MOST_SHOWN]:
         was, now = around(one, other)
-        print(f"{name}\n  line {number} was: {was}\n  line {number} is:  {now}".replace(VARIES, "*"))
+        print(
+            f"{name}\n  line {number} was: {was}\n  line {number} is:  {now}".replace(VARIES, "*")
+        )
     if len(found) > MOST_SHOWN:
         print("also:", *list(found)[MOST_SHOWN:], sep="\n  ")
     left_out = [name for name, lines in old.items() if lines is None]

@@ -1,5 +1,6 @@
 """Calls of the library's public names, for `same.py`."""
 
+# fmt: off
 from __future__ import annotations
 
 import inspect
@@ -11,38 +12,28 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+from same_worker import Cases
 from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.neighbors import KNeighborsClassifier
 
 import thresher as th
-from same_worker import Cases
 
 RANDOM = np.random.default_rng(0)
 N, M = 36, 14
-X, V = RANDOM.normal(size=(N, 3)).round(2), RANDOM.normal(size=(M, 3)).round(2)
+X, V = (RANDOM.normal(size=(rows, 3)).round(2) for rows in (N, M))
 X[20] = X[4]  # a copy
 T, U = 10 * X[:, 0] + RANDOM.normal(size=N).round(1), (10 * V[:, 0]).round(1)
 WORDS = np.array(["ant", "bee", "cat"])
-Y, W = WORDS[(np.digitize(X[:, 0], [-0.5, 0.5]) + (RANDOM.random(N) < 0.2)) % 3], WORDS[np.digitize(V[:, 0], [-0.5, 0.5])]
+Y, W = (WORDS[(np.digitize(X[:, 0], [-0.5, 0.5]) + (RANDOM.random(N) < 0.2)) % 3], WORDS[np.digitize(V[:, 0], [-0.5, 0.5])])
 D = np.abs(X[:, None] - V[None]).sum(2)
 D_OWN = np.abs(X[:, None] - X[None]).sum(2)
 OWNERS = np.array([*"aabbbcd" * 6])[:N]
-TASK = {
-    "classes": {"X": X, "y": Y, "y_val": W},
-    "numbers": {"X": X, "y": T, "y_val": U, "task": "regression", "empty": 3.0},
-}  # fmt: skip
+TASK = {"classes": {"X": X, "y": Y, "y_val": W}, "numbers": {"X": X, "y": T, "y_val": U, "task": "regression", "empty": 3.0}}
 JUDGE = {"val": {"X_val": V}, "each other": {"X_val": None, "y_val": None}}
-METRIC = {
-    "cosine": {"metric": "cosine", "radius": 0.3},
-    "euclidean": {"metric": "euclidean", "radius": 1.2},
-    "distances": {"metric": "precomputed", "X": D, "X_val": None, "radius": 2.5},
-}  # fmt: skip
+METRIC = {"cosine": {"metric": "cosine", "radius": 0.3}, "euclidean": {"metric": "euclidean", "radius": 1.2}, "distances": {"metric": "precomputed", "X": D, "X_val": None, "radius": 2.5}}
 NEAREST = {label: {**given, "radius": ...} for label, given in METRIC.items()}
-KERNEL = {
-    "box": {}, "gaussian": {"kernel": "gaussian", "rings": 4}, "triangular": {"kernel": "triangular"},
-    "own": {"kernel": [(0.4, 2.0), (1.5, 0.5)], "radius": ...},
-}  # fmt: skip
+KERNEL = {"box": {}, "gaussian": {"kernel": "gaussian", "rings": 4}, "triangular": {"kernel": "triangular"}, "own": {"kernel": [(0.4, 2.0), (1.5, 0.5)], "radius": ...}}
 SEMIVALUE = ["shapley", "banzhaf", th.Beta(4, 1), th.Calibrated(2)]
 EMPTY = {"default": {"empty": ...}, "5": {"empty": 5.0}}
 OWNED = {"": {}, "owned": {"owners": OWNERS}}
@@ -50,64 +41,174 @@ FOREST = {"trees": 6, "seed": 1}
 LEAVES = RANDOM.integers(0, 5, (N, 4)), RANDOM.integers(0, 5, (M, 4))
 ROWS = {
     "lists": lambda rows: rows.tolist(),
-    "float32": lambda rows: rows.astype("f4"), "float16": lambda rows: rows.astype("f2"),
-    "int64": lambda rows: (10 * rows).astype(int), "int8": lambda rows: (10 * rows).astype("i1"),
-    "bool": lambda rows: rows > 0, "columns first": np.asfortranarray, "every other": lambda rows: np.repeat(rows, 2, 0)[::2],
-    "csr": sparse.csr_matrix, "csc array": sparse.csc_array, "coo": sparse.coo_matrix,
-    "pandas": lambda rows: pd.DataFrame(rows, columns=[*"pqr"]), "polars": lambda rows: pl.DataFrame(rows, schema=[*"pqr"]),
-    "arrow": lambda rows: pa.table(dict(zip("pqr", rows.T))), "objects": lambda rows: rows.astype(object),
-    "longdouble": lambda rows: rows.astype(np.longdouble), "text": lambda rows: rows.astype(str), "complex": lambda rows: rows + 0j,
+    "float32": lambda rows: rows.astype("f4"),
+    "float16": lambda rows: rows.astype("f2"),
+    "int64": lambda rows: (10 * rows).astype(int),
+    "int8": lambda rows: (10 * rows).astype("i1"),
+    "bool": lambda rows: rows > 0,
+    "columns first": np.asfortranarray,
+    "every other": lambda rows: np.repeat(rows, 2, 0)[::2],
+    "csr": sparse.csr_matrix,
+    "csc array": sparse.csc_array,
+    "coo": sparse.coo_matrix,
+    "pandas": lambda rows: pd.DataFrame(rows, columns=[*"pqr"]),
+    "polars": lambda rows: pl.DataFrame(rows, schema=[*"pqr"]),
+    "arrow": lambda rows: pa.table(dict(zip("pqr", rows.T))),
+    "objects": lambda rows: rows.astype(object),
+    "longdouble": lambda rows: rows.astype(np.longdouble),
+    "text": lambda rows: rows.astype(str),
+    "complex": lambda rows: rows + 0j,
     "pandas Int64": lambda rows: pd.DataFrame((10 * rows).astype(int), columns=[*"pqr"]).astype("Int64"),
-}  # fmt: skip
+}
 LABELS = {
-    "ints": [1, 2, 3], "floats": [0.5, 1.5, 2.5], "bools": [True, False, True], "tuples": [(1,), (2, "b"), ()],
-    "bytes": [b"a", b"b", b"c"], "dates": [date(2020, 1, day) for day in (1, 2, 3)], "mixed": [1, "1", None], "missing": [1.0, 2.0, np.nan],
-    "times": [datetime(2020, 1, 1, hour) for hour in (1, 2, 3)], "huge": [2**60, 2**60 + 1, 2**53 + 1], "empty": ["", " ", "é"],
-}  # fmt: skip
+    "ints": [1, 2, 3],
+    "floats": [0.5, 1.5, 2.5],
+    "bools": [True, False, True],
+    "tuples": [(1,), (2, "b"), ()],
+    "bytes": [b"a", b"b", b"c"],
+    "dates": [date(2020, 1, day) for day in (1, 2, 3)],
+    "mixed": [1, "1", None],
+    "missing": [1.0, 2.0, np.nan],
+    "times": [datetime(2020, 1, 1, hour) for hour in (1, 2, 3)],
+    "huge": [2**60, 2**60 + 1, 2**53 + 1],
+    "empty": ["", " ", "é"],
+}
 PACKS = {
-    "list": list, "objects": lambda labels: np.array([*labels, None], dtype=object)[:-1], "pandas": pd.Series,
-    "categorical": lambda labels: pd.Series(labels).astype("category"), "polars": lambda labels: pl.Series(labels, strict=False),
+    "list": list,
+    "objects": lambda labels: np.array([*labels, None], dtype=object)[:-1],
+    "pandas": pd.Series,
+    "categorical": lambda labels: pd.Series(labels).astype("category"),
+    "polars": lambda labels: pl.Series(labels, strict=False),
     "arrow": pa.array,
-}  # fmt: skip
+}
 ALL = {"X": X, "y": Y, "X_val": V, "y_val": W}
 USUAL = {  # functions with arguments that they take
-    "tknn_shapley": ALL, "knn_shapley": ALL, "zero_budget_score": ALL, "forest_shapley": ALL | FOREST, "grow_forest": {"X": X, "y": Y} | FOREST,
-    "leaf_shapley": {"leaves": LEAVES[0], "y": Y, "leaves_val": LEAVES[1], "y_val": W}, "owner_shapley": ALL | {"owners": OWNERS},
-    "forest_findings": ALL | FOREST, "suggest_radius": {"X_val": V, "y_val": W}, "NeighborCounts": {"X_val": V, "y_val": W},
+    "tknn_shapley": ALL,
+    "knn_shapley": ALL,
+    "zero_budget_score": ALL,
+    "forest_shapley": ALL | FOREST,
+    "grow_forest": {"X": X, "y": Y} | FOREST,
+    "leaf_shapley": {"leaves": LEAVES[0], "y": Y, "leaves_val": LEAVES[1], "y_val": W},
+    "owner_shapley": ALL | {"owners": OWNERS},
+    "forest_findings": ALL | FOREST,
+    "suggest_radius": {"X_val": V, "y_val": W},
+    "NeighborCounts": {"X_val": V, "y_val": W},
     "plan_release": {"X_val": V, "y_val": W, "points": 90, "epsilon": 1, "delta": 1e-5},
-    "dp_tknn_shapley": ALL | {"epsilon": 2.0, "delta": 1e-4, "seed": 0}, "dp_knn_shapley": ALL | {"epsilon": 2.0, "delta": 1e-4, "seed": 0},
-    "leave_one_out": ALL | {"workers": 1}, "data_shapley": ALL | {"workers": 1, "evaluations": 80},
-    "beta_shapley": ALL | {"workers": 1, "evaluations": 80}, "data_banzhaf": ALL | {"workers": 1, "evaluations": 40},
+    "dp_tknn_shapley": ALL | {"epsilon": 2.0, "delta": 1e-4, "seed": 0},
+    "dp_knn_shapley": ALL | {"epsilon": 2.0, "delta": 1e-4, "seed": 0},
+    "leave_one_out": ALL | {"workers": 1},
+    "data_shapley": ALL | {"workers": 1, "evaluations": 80},
+    "beta_shapley": ALL | {"workers": 1, "evaluations": 80},
+    "data_banzhaf": ALL | {"workers": 1, "evaluations": 40},
     "membership_attack": {**ALL, "members": 8, "nonmembers": 8, "shadow": 12, "shadow_sets": 2},
-    "flip_labels": {"y": Y, "fraction": 0.2, "seed": 0}, "add_feature_noise": {"X": X, "fraction": 0.2, "seed": 0},
+    "flip_labels": {"y": Y, "fraction": 0.2, "seed": 0},
+    "add_feature_noise": {"X": X, "fraction": 0.2, "seed": 0},
     "TKNNClassifier": {},
-}  # fmt: skip
-NAN, INFINITE = np.where(X == X[3, 1], np.nan, X), np.where(X == X[3, 1], np.inf, X)
+}
+SPOT = np.arange(X.size).reshape(X.shape) == 10
+NAN, INFINITE = np.where(SPOT, np.nan, X), np.where(SPOT, np.inf, X)
 BAD = {
-    "X NaN": {"X": NAN}, "X infinite": {"X": INFINITE}, "X narrow": {"X": X[:, :2]}, "X flat": {"X": X[:, 0]}, "X deep": {"X": X[None]},
-    "X none": {"X": None}, "X empty": {"X": X[:0], "y": Y[:0]}, "X short": {"X": X[:-1]}, "X words": {"X": np.full(X.shape, "a")}, "X set": {"X": {1, 2}}, "X zero": {"X": X * (np.arange(N) != 7)[:, None]},
-    "X ragged": {"X": [[1.0, 2.0], [3.0]]}, "X huge": {"X": np.full(X.shape, 2**60)}, "one": {"X": X[:1], "y": Y[:1]}, "y none": {"y": None},
-    "y deep": {"y": Y[:, None]}, "y set": {"y": {"a"}}, "y NaN": {"y": [np.nan] * N}, "y one class": {"y": ["ant"] * N},
-    "val NaN": {"X_val": V * np.nan}, "val wide": {"X_val": np.hstack([V, V])}, "val empty": {"X_val": V[:0], "y_val": W[:0]}, "val short": {"X_val": V[:-1]},
-    "val one": {"X_val": V[:1], "y_val": W[:1]}, "val other": {"y_val": ["dog"] * M}, "val none": {"X_val": None}, "classes few": {"classes": ["ant", "bee"]}, "classes twice": {"classes": ["ant", "ant", "bee", "cat"]},
-    "classes more": {"classes": ["eel", *WORDS]}, "classes set": {"classes": {*WORDS}}, "classes text": {"classes": "ant"},
-    "radius negative": {"radius": -1}, "radius NaN": {"radius": float("nan")}, "radius text": {"radius": "auto"}, "radius zero": {"radius": 0}, "radius array": {"radius": np.ones(2)},
-    "metric": {"metric": "manhattan"}, "kernel": {"kernel": "cosine"}, "kernel rings": {"kernel": [(1, 1), (0.5, 2)]}, "kernel weights": {"kernel": [(1, -1)]}, "kernel outward": {"kernel": [(0.5, 1), (1, 2)]},
-    "rings": {"rings": 3}, "rings 0": {"rings": 0, "kernel": "gaussian"}, "semivalue": {"semivalue": "core"}, "semivalue 1": {"semivalue": 1}, "neighbors": {"neighbors": "fast"},
-    "task": {"task": "ranking"}, "task words": {"task": "regression"}, "task NaN": {"task": "regression", "y": T * np.nan, "y_val": U}, "empty": {"empty": 1.0}, "bounds": {"bounds": (0, 1)},
-    "bounds turned": {"task": "regression", "bounds": (1, 0), "y": T, "y_val": U}, "owners short": {"owners": OWNERS[:-1]}, "owners None": {"owners": [None] * N}, "owners list": {"owners": [[]] * N},
-    "mean": {"mean": 1}, "memory": {"memory": "lots"}, "memory little": {"memory": 10}, "checkpoint": {"checkpoint": "c"},
-    "k 0": {"k": 0}, "k 1.5": {"k": 1.5}, "k many": {"k": 1000}, "utility": {"utility": "hard"}, "precision": {"precision": "float16"}, "error": {"error": -1.0},
-    "trees 0": {"trees": 0}, "trees text": {"trees": "ten"}, "folds": {"folds": 0}, "folds many": {"folds": 99}, "seed": {"seed": -1}, "seed text": {"seed": "a"},
-    "fraction": {"fraction": 1.5}, "scale": {"scale": -1.0}, "candidates": {"candidates": 0}, "epsilon": {"epsilon": 0}, "epsilon text": {"epsilon": "one"}, "delta": {"delta": 1.0}, "delta 0": {"delta": 0},
-    "adjacency": {"adjacency": "swap"}, "mechanism": {"mechanism": "magic"}, "mechanisms": {"mechanisms": ["magic"]}, "publish": {"publish": "all"}, "points": {"points": 0}, "version": {"version": 3},
-    "points_per_owner": {"points_per_owner": 3}, "ledger": {"ledger": "none.db"}, "model": {"model": 3}, "evaluations": {"evaluations": 0}, "stability": {"stability": 2.0}, "workers": {"workers": 0},
-    "truncation": {"truncation": -1}, "alpha": {"alpha": 0}, "members": {"members": 10**6}, "forest": {"forest": 3}, "unknown": {"nonsense": 1}, "subsample": {"subsample": 2.0},
-}  # fmt: skip
+    "X NaN": {"X": NAN},
+    "X infinite": {"X": INFINITE},
+    "X narrow": {"X": X[:, :2]},
+    "X flat": {"X": X[:, 0]},
+    "X deep": {"X": X[None]},
+    "X none": {"X": None},
+    "X empty": {"X": X[:0], "y": Y[:0]},
+    "X short": {"X": X[:-1]},
+    "X words": {"X": np.full(X.shape, "a")},
+    "X set": {"X": {1, 2}},
+    "X zero": {"X": X * (np.arange(N) != 7)[:, None]},
+    "X ragged": {"X": [[1.0, 2.0], [3.0]]},
+    "X huge": {"X": np.full(X.shape, 2**60)},
+    "one": {"X": X[:1], "y": Y[:1]},
+    "y none": {"y": None},
+    "y deep": {"y": Y[:, None]},
+    "y set": {"y": {"a"}},
+    "y NaN": {"y": [np.nan] * N},
+    "y one class": {"y": ["ant"] * N},
+    "val NaN": {"X_val": V * np.nan},
+    "val wide": {"X_val": np.hstack([V, V])},
+    "val empty": {"X_val": V[:0], "y_val": W[:0]},
+    "val short": {"X_val": V[:-1]},
+    "val one": {"X_val": V[:1], "y_val": W[:1]},
+    "val other": {"y_val": ["dog"] * M},
+    "val none": {"X_val": None},
+    "classes few": {"classes": ["ant", "bee"]},
+    "classes twice": {"classes": ["ant", "ant", "bee", "cat"]},
+    "classes more": {"classes": ["eel", *WORDS]},
+    "classes set": {"classes": {*WORDS}},
+    "classes text": {"classes": "ant"},
+    "radius negative": {"radius": -1},
+    "radius NaN": {"radius": float("nan")},
+    "radius text": {"radius": "auto"},
+    "radius zero": {"radius": 0},
+    "radius array": {"radius": np.ones(2)},
+    "metric": {"metric": "manhattan"},
+    "kernel": {"kernel": "cosine"},
+    "kernel rings": {"kernel": [(1, 1), (0.5, 2)]},
+    "kernel weights": {"kernel": [(1, -1)]},
+    "kernel outward": {"kernel": [(0.5, 1), (1, 2)]},
+    "rings": {"rings": 3},
+    "rings 0": {"rings": 0, "kernel": "gaussian"},
+    "semivalue": {"semivalue": "core"},
+    "semivalue 1": {"semivalue": 1},
+    "neighbors": {"neighbors": "fast"},
+    "task": {"task": "ranking"},
+    "task words": {"task": "regression"},
+    "task NaN": {"task": "regression", "y": T * np.nan, "y_val": U},
+    "empty": {"empty": 1.0},
+    "bounds": {"bounds": (0, 1)},
+    "bounds turned": {"task": "regression", "bounds": (1, 0), "y": T, "y_val": U},
+    "owners short": {"owners": OWNERS[:-1]},
+    "owners None": {"owners": [None] * N},
+    "owners list": {"owners": [[]] * N},
+    "mean": {"mean": 1},
+    "memory": {"memory": "lots"},
+    "memory little": {"memory": 10},
+    "checkpoint": {"checkpoint": "c"},
+    "k 0": {"k": 0},
+    "k 1.5": {"k": 1.5},
+    "k many": {"k": 1000},
+    "utility": {"utility": "hard"},
+    "precision": {"precision": "float16"},
+    "error": {"error": -1.0},
+    "trees 0": {"trees": 0},
+    "trees text": {"trees": "ten"},
+    "folds": {"folds": 0},
+    "folds many": {"folds": 99},
+    "seed": {"seed": -1},
+    "seed text": {"seed": "a"},
+    "fraction": {"fraction": 1.5},
+    "scale": {"scale": -1.0},
+    "candidates": {"candidates": 0},
+    "epsilon": {"epsilon": 0},
+    "epsilon text": {"epsilon": "one"},
+    "delta": {"delta": 1.0},
+    "delta 0": {"delta": 0},
+    "adjacency": {"adjacency": "swap"},
+    "mechanism": {"mechanism": "magic"},
+    "mechanisms": {"mechanisms": ["magic"]},
+    "publish": {"publish": "all"},
+    "points": {"points": 0},
+    "version": {"version": 3},
+    "points_per_owner": {"points_per_owner": 3},
+    "ledger": {"ledger": "none.db"},
+    "model": {"model": 3},
+    "evaluations": {"evaluations": 0},
+    "stability": {"stability": 2.0},
+    "workers": {"workers": 0},
+    "truncation": {"truncation": -1},
+    "alpha": {"alpha": 0},
+    "members": {"members": 10**6},
+    "forest": {"forest": 3},
+    "unknown": {"nonsense": 1},
+    "subsample": {"subsample": 2.0},
+}
 
 
-def packed(function, pack, val=True):
-    rows = {"X": pack(X), "y": Y} | ({"X_val": pack(V), "y_val": W} if val else {})
+def packed(function, pack):
+    rows = {"X": pack(X), "y": Y, "X_val": pack(V), "y_val": W}
     return getattr(th, function)(**USUAL[function] | rows)
 
 
@@ -146,14 +247,14 @@ def value_cases(cases):
             if name == "suggest_radius":
                 cases.add(f"rows: {name}, {label}", lambda pack=pack: th.suggest_radius(pack(V), W))
             else:
-                cases.add(f"rows: {name}, {label}", lambda name=name, pack=pack: packed(name, pack, name != "add_feature_noise") if name != "add_feature_noise" else th.add_feature_noise(pack(X), fraction=0.2, seed=0))
+                cases.add(f"rows: {name}, {label}", lambda name=name, pack=pack: packed(name, pack) if name != "add_feature_noise" else th.add_feature_noise(pack(X), fraction=0.2, seed=0))
     for (label, words), (how, pack), name in itertools.product(LABELS.items(), PACKS.items(), ("tknn_shapley", "forest_shapley")):
         if name == "tknn_shapley" or how in {"list", "pandas"}:
             cases.add(f"labels: {name}, {label} as {how}", lambda name=name, words=words, pack=pack: labeled(name, words, pack))
 
 
 def forest_cases(cases):
-    scikit = RandomForestClassifier(5, random_state=0).fit(X, Y), RandomForestRegressor(5, random_state=0).fit(X, T)
+    scikit = (RandomForestClassifier(5, random_state=0).fit(X, Y), RandomForestRegressor(5, random_state=0).fit(X, T))
     forests = {"grown": FOREST, "folds": {**FOREST, "folds": 4}, "given": {"forest": scikit[0]}, "of numbers": {"forest": scikit[1]}}
     cases.calls("forest", th.forest_shapley, task=TASK, judge=JUDGE, forest=forests, semivalue=SEMIVALUE, mean=[False, True])
     cases.calls("forest findings", th.forest_findings, task=TASK, judge=JUDGE, forest=forests, owned=OWNED)
@@ -182,7 +283,7 @@ def parts_cases(cases):
     cases.calls("scan", scanned, function=["tknn_shapley", "forest_shapley", "knn_shapley"], suffix=["csv", "parquet"], memory=[None, "2GB"], checkpoint=[None, "run"])
     cases.calls("parts", lambda **given: th.tknn_shapley(**ALL | given, memory="2GB"), kernel=KERNEL, semivalue=SEMIVALUE, owned=OWNED)
 
-    def spread(function, chunk, frames=False, **more):
+    def spread(function, chunk, *, frames=False, **more):
         points = (dd.from_pandas(frame[[*"pqr"]], npartitions=2), dd.from_pandas(frame["y"], npartitions=2))
         arrays = da.from_array(X, chunks=(chunk, 3)), da.from_array(Y.astype(object), chunks=chunk)
         found = getattr(th, function)(*(points if frames else arrays), V, W, **more)
@@ -201,12 +302,20 @@ def story_of_counts(**given):
     less = counts.remove(X[:3], labels[:3])
     prices = counts.price_list()
     asked = [
-        lambda: [counts.save("c.json"), th.NeighborCounts.load("c.json"), Path("c.json")], lambda: [prices.save("p.json"), th.PriceList.load("p.json"), Path("p.json")],
-        lambda: prices.values(X, labels), lambda: prices.newcomer_values(X[:4], labels[:4]), lambda: prices.label_values(X[:4]),
-        lambda: prices.label_values(X[:4], labels[:4]), lambda: prices.best_targets(X[:4]), lambda: prices.values(X[:2], labels[:2], label=labels[5]),
-        lambda: less.relabel(X[5:7], labels[5:7], labels[8:10]), lambda: less.remove(V, [labels[0]] * M), lambda: less.add(X, ["eel"] * N),
-        lambda: less.merge(th.NeighborCounts(**more | {"radius": 0.77})), lambda: [counts.price_list(semivalue) for semivalue in SEMIVALUE],
-    ]  # fmt: skip
+        lambda: [counts.save("c.json"), th.NeighborCounts.load("c.json"), Path("c.json")],
+        lambda: [prices.save("p.json"), th.PriceList.load("p.json"), Path("p.json")],
+        lambda: prices.values(X, labels),
+        lambda: prices.newcomer_values(X[:4], labels[:4]),
+        lambda: prices.label_values(X[:4]),
+        lambda: prices.label_values(X[:4], labels[:4]),
+        lambda: prices.best_targets(X[:4]),
+        lambda: prices.values(X[:2], labels[:2], label=labels[5]),
+        lambda: less.relabel(X[5:7], labels[5:7], labels[8:10]),
+        lambda: less.remove(V, [labels[0]] * M),
+        lambda: less.add(X, ["eel"] * N),
+        lambda: less.merge(th.NeighborCounts(**more | {"radius": 0.77})),
+        lambda: [counts.price_list(semivalue) for semivalue in SEMIVALUE],
+    ]
     return [counts, less, *map(tried, asked)]
 
 
@@ -227,12 +336,17 @@ def story_of_live(**given):
         live.remove("p7")
         live.commit()
         asked = [
-            lambda: live.remove("p7"), lambda: live.add("q", rows[0], labels[0]), lambda: live.add("r", rows[0, :2], labels[0]), lambda: live.verify(),
-            lambda: live.values(th.Calibrated(2)), lambda: live.owner_values({each: each[0] for each in live.ids}), lambda: th.LiveCounts.open("live"),
-        ]  # fmt: skip
+            lambda: live.remove("p7"),
+            lambda: live.add("q", rows[0], labels[0]),
+            lambda: live.add("r", rows[0, :2], labels[0]),
+            live.verify,
+            lambda: live.values(th.Calibrated(2)),
+            lambda: live.owner_values({each: each[0] for each in live.ids}),
+            lambda: th.LiveCounts.open("live"),
+        ]
         found = [live, live.counts, *map(tried, asked)]
         live.snapshot()
-        seen = list(map(str, found)), live.values(), tried(lambda: live.price_list().document()), [tried(each) for each in asked[:6]]
+        seen = (list(map(str, found)), live.values(), tried(lambda: live.price_list().document()), [tried(each) for each in asked[:6]])
     with th.LiveCounts.open("live") as live:
         return [*seen, live, "p3" in live, "p7" in live, len(live)]
 
@@ -240,46 +354,86 @@ def story_of_live(**given):
 def count_cases(cases):
     grown = th.grow_forest(X, Y, **FOREST)
     settings = {
-        "box": {"X_val": V, "y_val": W}, "cosine": {"X_val": V, "y_val": W, "metric": "cosine", "radius": 0.3}, "rings": {"X_val": V, "y_val": W, "kernel": "gaussian", "rings": 3, "radius": 1.0},
-        "own": {"X_val": V, "y_val": W, "kernel": KERNEL["own"]["kernel"], "metric": "euclidean"}, "numbers": {"X_val": V, "y_val": U, "task": "regression", "bounds": (-40, 40)},
-        "numbers and rings": {"X_val": V, "y_val": U, "task": "regression", "bounds": (-40, 40), "kernel": "triangular"}, "leaves": {"forest": grown}, "leaves judged": {"forest": grown, "X_val": V, "y_val": W},
-        "each other": {"classes": WORDS}, "nothing": {}, "more classes": {"X_val": V, "y_val": W, "classes": ["eel", *WORDS]}, "numbers alone": {"forest": grown, "task": "regression", "empty": 1.0, "bounds": (-40, 40)},
-    }  # fmt: skip
+        "box": {"X_val": V, "y_val": W},
+        "cosine": {"X_val": V, "y_val": W, "metric": "cosine", "radius": 0.3},
+        "rings": {"X_val": V, "y_val": W, "kernel": "gaussian", "rings": 3, "radius": 1.0},
+        "own": {"X_val": V, "y_val": W, "kernel": KERNEL["own"]["kernel"], "metric": "euclidean"},
+        "numbers": {"X_val": V, "y_val": U, "task": "regression", "bounds": (-40, 40)},
+        "numbers and rings": {"X_val": V, "y_val": U, "task": "regression", "bounds": (-40, 40), "kernel": "triangular"},
+        "leaves": {"forest": grown},
+        "leaves judged": {"forest": grown, "X_val": V, "y_val": W},
+        "each other": {"classes": WORDS},
+        "nothing": {},
+        "more classes": {"X_val": V, "y_val": W, "classes": ["eel", *WORDS]},
+        "numbers alone": {"forest": grown, "task": "regression", "empty": 1.0, "bounds": (-40, 40)},
+    }
     cases.calls("counts", story_of_counts, of=settings)
     cases.calls("live", story_of_live, of={label: {"radius": 0.5, **given} if "forest" not in given and given.get("kernel") != KERNEL["own"]["kernel"] else given for label, given in settings.items()}, dtype=["float64", "float32"])
 
 
 def result_cases(cases):
     made = {
-        "points": th.tknn_shapley(**ALL), "owned": th.tknn_shapley(**ALL, owners=OWNERS, mean=True), "nearest": th.knn_shapley(**ALL, owners=OWNERS), "players": th.owner_shapley(**ALL, owners=OWNERS),
-        "forest": th.forest_shapley(X, Y, **FOREST, owners=OWNERS), "numbers": th.tknn_shapley(X, T, V, U, task="regression", owners=OWNERS), "zero": th.zero_budget_score(**ALL),
-    }  # fmt: skip
+        "points": th.tknn_shapley(**ALL),
+        "owned": th.tknn_shapley(**ALL, owners=OWNERS, mean=True),
+        "nearest": th.knn_shapley(**ALL, owners=OWNERS),
+        "players": th.owner_shapley(**ALL, owners=OWNERS),
+        "forest": th.forest_shapley(X, Y, **FOREST, owners=OWNERS),
+        "numbers": th.tknn_shapley(X, T, V, U, task="regression", owners=OWNERS),
+        "zero": th.zero_budget_score(**ALL),
+    }
     for label, found in made.items():
         labels = T if label == "numbers" else Y
         rows = (X, labels) if label == "forest" else (X, labels, V, U if label == "numbers" else W)
         asked = {
             "suspects": lambda f=found: [tried(lambda n=n: f.suspects(n)) for n in (0, 1, 5, 0.5, 10**6, -1, None)] + [tried(lambda s=s: f.suspects(fraction=s)) for s in (0, 0.1, 1, 1.5)],
-            "owners": lambda f=found: f.by_owner(), "pandas": lambda f=found: f.to_frame("pandas"), "polars": lambda f=found: f.to_frame("polars"), "text": lambda f=found: [repr(f), len(f), tried(lambda: f == made["points"])],
-            "explained": lambda f=found, rows=rows: th.explain(f, *rows), "explained by others": lambda f=found, rows=rows: th.explain(f, *(each[:-1] for each in rows)),
-            "saved": lambda f=found: [f.save("v.parquet"), Path("v.parquet"), type(f).load("v.parquet")], "saved as csv": lambda f=found: [f.save("v.csv"), Path("v.csv")],
-            "reported": lambda f=found, rows=rows: [f.report("r.html", *rows), Path("r.html")], "reported alone": lambda f=found: [f.report("r.html"), Path("r.html")],
-        }  # fmt: skip
+            "owners": lambda f=found: f.by_owner(),
+            "pandas": lambda f=found: f.to_frame("pandas"),
+            "polars": lambda f=found: f.to_frame("polars"),
+            "text": lambda f=found: [repr(f), len(f), tried(lambda: f == made["points"])],
+            "explained": lambda f=found, rows=rows: th.explain(f, *rows),
+            "explained by others": lambda f=found, rows=rows: th.explain(f, *(each[:-1] for each in rows)),
+            "saved": lambda f=found: [f.save("v.parquet"), Path("v.parquet"), type(f).load("v.parquet")],
+            "saved as csv": lambda f=found: [f.save("v.csv"), Path("v.csv")],
+            "reported": lambda f=found, rows=rows: [f.report("r.html", *rows), Path("r.html")],
+            "reported alone": lambda f=found: [f.report("r.html"), Path("r.html")],
+        }
         for what, function in asked.items():
             cases.add(f"result: {label}, {what}", function)
     pays = {"values": {label: {"values": made[label]} for label in ("owned", "players", "numbers", "points")}, "pot": [0, 1, 99_999], "floor": [0, 100], "cap": [None, 30_000], "flooring": ["owner", "point"]}
     cases.calls("payout", th.payout, **pays, minimum=[0, 9_000])
-    cases.calls("payout refused", th.payout, values={"": {"values": made["owned"]}}, of={"pot": {"pot": -1}, "part": {"pot": 1.5}, "floor": {"pot": 3, "floor": 4}, "turned": {"pot": 300, "floor": 4, "cap": 2}, "within": {"pot": 3, "within": 1.0}, "rows": {"pot": 300, "rows": X}, "rows near": {"pot": 300, "rows": X, "within": 0.5}})
+    cases.calls(
+        "payout refused",
+        th.payout,
+        values={"": {"values": made["owned"]}},
+        of={
+            "pot": {"pot": -1},
+            "part": {"pot": 1.5},
+            "floor": {"pot": 3, "floor": 4},
+            "turned": {"pot": 300, "floor": 4, "cap": 2},
+            "within": {"pot": 3, "within": 1.0},
+            "rows": {"pot": 300, "rows": X},
+            "rows near": {"pot": 300, "rows": X, "within": 0.5},
+        },
+    )
     for suffix in ("csv", "json", "parquet"):
         cases.add(f"payout saved as {suffix}", lambda suffix=suffix: [[path.name for path in th.payout(made["owned"], pot=1000).save(f"p.{suffix}")], Path(), th.Payout.load(f"p.{suffix}")])
     cases.add("payout reported", lambda: [th.payout(made["owned"], pot=1000, rows=X).report("p.html"), Path("p.html")])
 
 
 def other_cases(cases):
-    cases.calls("classifier", lambda **given: [(model := th.TKNNClassifier(**given).fit(X, Y)), model.predict(V), model.predict_proba(V), model.score(V, W), model.get_params(), tried(lambda: model.predict(V[:, :2]))], metric=["cosine", "euclidean"], kernel=["box", "gaussian", "epanechnikov"], radius=[0.2, 1.0])
+    cases.calls(
+        "classifier",
+        lambda **given: [(model := th.TKNNClassifier(**given).fit(X, Y)), model.predict(V), model.predict_proba(V), model.score(V, W), model.get_params(), tried(lambda: model.predict(V[:, :2]))],
+        metric=["cosine", "euclidean"],
+        kernel=["box", "gaussian", "epanechnikov"],
+        radius=[0.2, 1.0],
+    )
     retrain = {"data_shapley": {"evaluations": 80}, "beta_shapley": {"evaluations": 80, "alpha": 2.0}, "data_banzhaf": {"evaluations": 40}, "leave_one_out": {}}
     few = {"classes": {"X": X[:10], "y": Y[:10], "X_val": V, "y_val": W}, "numbers": {"X": X[:10], "y": T[:10], "X_val": V, "y_val": U, "task": "regression"}}
     for name, more in retrain.items():
-        cases.calls(name, getattr(th, name), task=few, of={"": {**more, "workers": 1}}, model={"": {}, "fast": {"accelerate": True}, "nearest": {"model": KNeighborsClassifier(2)}}, owned={"": {}, "owned": {"owners": OWNERS[:10]}}, seed=[0, 3])
+        cases.calls(
+            name, getattr(th, name), task=few, of={"": {**more, "workers": 1}}, model={"": {}, "fast": {"accelerate": True}, "nearest": {"model": KNeighborsClassifier(2)}}, owned={"": {}, "owned": {"owners": OWNERS[:10]}}, seed=[0, 3]
+        )
     cases.calls("flip labels", th.flip_labels, y={"words": {"y": Y}, "list": {"y": Y.tolist()}, "two": {"y": X[:, 0] > 0}, "pandas": {"y": pd.Series(Y)}, "one": {"y": ["a"] * 5}}, fraction=[0, 0.3, 1], seed=[0, 4])
     cases.calls("noise on features", th.add_feature_noise, X={"": {"X": X}}, fraction=[0, 0.3, 1], seed=[0, 4], scale=[1.0, 3.0])
     cases.calls("audit runs", th.audit_runs, inside={"": {"inside": np.arange(150) * 0.7 + 20, "outside": np.arange(150) * 0.7}}, epsilon=[0.1, 3.0], delta=[0, 1e-3], gaussian=[False, True])

@@ -1,13 +1,14 @@
 """Seeded private releases, plans and pay by them, for `same.py`."""
 
+# fmt: off
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+from same_worker import Cases
 
 import thresher as th
-from same_worker import Cases
 from thresher.privacy import Cells, Paper, Table, public_forest
 
 RANDOM = np.random.default_rng(1)
@@ -16,20 +17,21 @@ Y, W = np.where(X[:, 0] > 0, "up", "down"), np.where(V[:, 0] > 0, "up", "down")
 T, U = np.clip(X[:, 0], -2, 2), np.clip(V[:, 0], -2, 2)
 ALL = {"X": X, "y": Y, "X_val": V, "y_val": W, "seed": 0}
 NUMBERS = ALL | {"y": T, "y_val": U, "task": "regression", "bounds": (-2, 2)}
-OWNERS = {
-    "points": {}, "owners": {"owners": np.arange(240) // 3, "points_per_owner": 3},
-    "owners of unknown size": {"owners": np.arange(240) // 3},
-}  # fmt: skip
+OWNERS = {"points": {}, "owners": {"owners": np.arange(240) // 3, "points_per_owner": 3}, "owners of unknown size": {"owners": np.arange(240) // 3}}
 BUDGET = {"0.5": {"epsilon": 0.5, "delta": 1e-4}, "6": {"epsilon": 6.0, "delta": 1e-4}}
 ADJACENCY = ["add-remove", "replace-one"]
-NEAR = {
-    "box": {}, "gaussian": {"kernel": "gaussian", "radius": 0.8}, "rings": {"kernel": [(0.3, 2.0), (0.6, 1.0)], "radius": ...},
-    "triangular": {"kernel": "triangular", "rings": 2}, "euclidean": {"metric": "euclidean", "radius": 1.0},
-}  # fmt: skip
+NEAR = {"box": {}, "gaussian": {"kernel": "gaussian", "radius": 0.8}, "rings": {"kernel": [(0.3, 2.0), (0.6, 1.0)], "radius": ...}, "triangular": {"kernel": "triangular", "rings": 2}, "euclidean": {"metric": "euclidean", "radius": 1.0}}
 MECHANISMS = {
-    "certified": Table(bound="certified"), "counted": Table(bound="counted"), "of 9": Table(bound=9), "without prior": Table(prior=False), "weights": Table(weights=0.5),
-    "few cells": Cells(cells=5), "paper": Paper(rate=0.1), "paper, shared": Paper(rate=0.1, sample="shared", counts="disjoint"), "paper, rescaled": Paper(rate=0.2, rescale=True),
-}  # fmt: skip
+    "certified": Table(bound="certified"),
+    "counted": Table(bound="counted"),
+    "of 9": Table(bound=9),
+    "without prior": Table(prior=False),
+    "weights": Table(weights=0.5),
+    "few cells": Cells(cells=5),
+    "paper": Paper(rate=0.1),
+    "paper, shared": Paper(rate=0.1, sample="shared", counts="disjoint"),
+    "paper, rescaled": Paper(rate=0.2, rescale=True),
+}
 
 
 def release(function=th.dp_tknn_shapley, **given):
@@ -37,9 +39,13 @@ def release(function=th.dp_tknn_shapley, **given):
     found = function(**given)
     found.save("release.json")
     asked = [
-        lambda: th.PriceList.load("release.json"), lambda: found.price_list.values(X[:5], given["y"][:5]), lambda: found.price_list.newcomer_values(X[:5], given["y"][:5]),
-        lambda: found.values_of(given["owners"][0]), lambda: found.report("release.html"), *(lambda more=more: paid(found, **more) for more in ({}, {"pay": "lower", "basis": "total"}, {"players": "owners"})),
-    ]  # fmt: skip
+        lambda: th.PriceList.load("release.json"),
+        lambda: found.price_list.values(X[:5], given["y"][:5]),
+        lambda: found.price_list.newcomer_values(X[:5], given["y"][:5]),
+        lambda: found.values_of(given["owners"][0]),
+        lambda: found.report("release.html"),
+        *(lambda more=more: paid(found, **more) for more in ({}, {"pay": "lower", "basis": "total"}, {"players": "owners"})),
+    ]
     return [found, *map(tried, asked), Path()]
 
 

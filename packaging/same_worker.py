@@ -17,7 +17,7 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 
@@ -54,7 +54,7 @@ FIELDS = {  # what is looked at of an object that is no plain data, by the name 
 
 def masked(text):
     """The text without what no two runs share."""
-    text = text.replace(os.path.realpath(Path.cwd()), "<folder>")  # noqa: PTH109
+    text = text.replace(os.path.realpath(Path.cwd()), "<folder>")
     for pattern, word in MASKED:
         text = pattern.sub(word, text)
     return text
@@ -72,8 +72,12 @@ def lines_of(thing, at="it"):
     """What a thing is, in lines: each part of it by its path."""
     if isinstance(thing, Path):
         yield from lines_of_file(thing, at)
-    elif isinstance(thing, str | int | float | bytes | complex | type(None)) and not fields_of(thing):
-        yield from (f"{at}: {line}" for line in ("" if isinstance(thing, str) else repr(thing)).splitlines())
+    elif isinstance(thing, str | int | float | bytes | complex | type(None)) and not fields_of(
+        thing
+    ):
+        yield from (
+            f"{at}: {line}" for line in ("" if isinstance(thing, str) else repr(thing)).splitlines()
+        )
         if isinstance(thing, str):
             yield from (f"{at}: '{line}'" for line in thing.splitlines() or [""])
     elif isinstance(thing, Mapping):
@@ -98,21 +102,28 @@ def lines_of_object(thing, at):
             yield f"{at}[{number}]: {row!r}"
     elif hasattr(thing, "to_pydict"):
         yield from lines_of(thing.schema.to_string(truncate_metadata=False), f"{at}.schema")
-        yield from lines_of({name: list(map(repr, cells)) for name, cells in thing.to_pydict().items()}, at)
-    elif hasattr(thing, "columns") and hasattr(thing, "dtypes") and not callable(thing.columns):
-        yield f"{at}: {type(thing).__module__.split('.')[0]} {list(thing.columns)} {list(map(str, thing.dtypes))}"
+        cells = {name: list(map(repr, column)) for name, column in thing.to_pydict().items()}
+        yield from lines_of(cells, at)
+    elif hasattr(thing, "dtypes"):
+        library, types = type(thing).__module__.split(".")[0], list(map(str, thing.dtypes))
+        yield f"{at}: {library} {list(thing.columns)} {types}"
         for name in thing.columns:
             yield from lines_of(list(map(repr, thing[name].to_list())), f"{at}[{name!r}]")
-    elif isinstance(thing, Iterable) and hasattr(thing, "__next__"):
+    elif hasattr(thing, "__next__"):
         yield from lines_of(list(thing), at)
     else:
-        yield f"{at}: {type(thing).__name__}"
-        named = fields_of(thing)
-        yield from lines_of(repr(thing), f"{at} as text")
-        if not named and dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-            named = [field.name for field in dataclasses.fields(thing)]
-        for field in named:
-            yield from outcome(lambda field=field: field_of(thing, field), f"{at}.{field}")
+        yield from lines_of_fields(thing, at)
+
+
+def lines_of_fields(thing, at):
+    """What an object is: its text, and its fields."""
+    yield f"{at}: {type(thing).__name__}"
+    yield from lines_of(repr(thing), f"{at} as text")
+    named = fields_of(thing)
+    if not named and dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        named = [field.name for field in dataclasses.fields(thing)]
+    for field in named:
+        yield from outcome(lambda field=field: field_of(thing, field), f"{at}.{field}")
 
 
 def field_of(thing, field):
@@ -129,7 +140,9 @@ def lines_of_file(path, at):
     elif path.suffix in {".parquet", ".arrow", ".feather"}:
         from pyarrow import feather, parquet
 
-        yield from lines_of((parquet if path.suffix == ".parquet" else feather).read_table(path), at)
+        yield from lines_of(
+            (parquet if path.suffix == ".parquet" else feather).read_table(path), at
+        )
     elif path.suffix in {".npz", ".npy", ".live"}:
         import numpy
 
@@ -140,7 +153,9 @@ def lines_of_file(path, at):
         import openpyxl
 
         for sheet in openpyxl.load_workbook(path):
-            yield from lines_of([list(map(repr, row)) for row in sheet.values], f"{at} {sheet.title}")
+            yield from lines_of(
+                [list(map(repr, row)) for row in sheet.values], f"{at} {sheet.title}"
+            )
     elif path.suffix in {".db", ".gz", ".png"}:
         yield f"{at}: a file"  # has times; what it holds is asked for by its own functions
     else:
@@ -153,7 +168,11 @@ def told(error):
     """What an error says, with its notes; not where it was raised, which may move."""
     import thresher
 
-    kinds = [kind for kind in type(error).__mro__ if not kind.__module__.startswith("thresher.") or kind.__name__ in thresher.__all__]
+    kinds = [
+        kind
+        for kind in type(error).__mro__
+        if not kind.__module__.startswith("thresher.") or kind.__name__ in thresher.__all__
+    ]
     yield f"raises {' '.join(kind.__name__ for kind in kinds)}"
     for number, text in enumerate([str(error), *getattr(error, "__notes__", ())]):
         yield from lines_of(text, "note" if number else "message")
@@ -168,7 +187,10 @@ def outcome(function, at="it"):
         except Exception as error:  # noqa: BLE001 - whatever it is
             yield from told(error)
     for each in heard:
-        if not issubclass(each.category, DeprecationWarning | ResourceWarning | ImportWarning | PendingDeprecationWarning):
+        if not issubclass(
+            each.category,
+            DeprecationWarning | ResourceWarning | ImportWarning | PendingDeprecationWarning,
+        ):
             blamed = "the caller" if "same_" in each.filename else "another place"
             yield from lines_of(str(each.message), f"{each.category.__name__} at {blamed}")
 
@@ -194,7 +216,10 @@ class Cases(dict):
         for picked in product(*named):
             given = {key: value for _, part in picked for key, value in part.items()}
             given = {key: value for key, value in given.items() if value is not ...}
-            self.add(", ".join([name, *(label for label, _ in picked)]), lambda given=given: function(**given))
+            self.add(
+                ", ".join([name, *(label for label, _ in picked)]),
+                lambda given=given: function(**given),
+            )
 
 
 def run(function):
@@ -210,6 +235,10 @@ def run(function):
 def main():
     part, shard, *more = sys.argv[1:]
     os.umask(0o022)
+    wanted = os.environ["PYTHONPATH"]
+    assert importlib.import_module("thresher").__file__.startswith(wanted), (
+        f"this is not the Thresher of {wanted}"
+    )
     module = importlib.import_module(PARTS[part])
     cases = module.cases()
     if shard == "names":
@@ -217,8 +246,12 @@ def main():
         return
     shards, out, *words = more
     getattr(module, "warm", lambda: None)()
-    wanted = [name for name in list(cases)[int(shard) :: int(shards)] if all(word in f"{part}: {name}" for word in words)]
-    found = {name: run(cases[name]) for name in wanted}
+    names = [
+        name
+        for name in list(cases)[int(shard) :: int(shards)]
+        if all(word in f"{part}: {name}" for word in words)
+    ]
+    found = {name: run(cases[name]) for name in names}
     with gzip.open(out, "wt", compresslevel=1) as file:
         json.dump(found, file)
 
