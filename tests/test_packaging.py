@@ -24,7 +24,6 @@ import waits
 from pyarrow import parquet
 
 import thresher as th
-
 from thresher.errors import installing
 
 ROOT = Path(__file__).parent.parent
