@@ -273,10 +273,14 @@ def test_values_in_leaves_are_exact(semivalue, data, trees, seed):
     if found is None:
         return
     check_values(found.values, cells(leaves_val, y_val, left_out=False), y, semivalue)
+    ends = abs(found.utility_all), abs(found.utility_none)
+    assert semivalue != "shapley" or abs(found.efficiency_gap()) <= 1e-12 * max(ends)
     mutual = or_refused(lambda: th.leaf_shapley(leaves, y, **about), y, empty)
     if mutual is None:
         return
     check_values(mutual.values, cells(leaves, y, left_out=True), y, semivalue)
+    ends = abs(mutual.utility_all), abs(mutual.utility_none)
+    assert semivalue != "shapley" or abs(mutual.efficiency_gap()) <= 1e-12 * max(ends)
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
@@ -458,7 +462,8 @@ def test_whole_numbers_and_fractions_are_not_refused(far):
     rng = np.random.default_rng(0)
     y = rng.normal(size=200)
     y[7] = far
-    th.tknn_shapley(rng.random((200, 2)), y, rng.random((20, 2)), y[:20], **NEAR)
+    found = th.tknn_shapley(rng.random((200, 2)), y, rng.random((20, 2)), y[:20], **NEAR)
+    assert np.isfinite(found.values).all()
 
 
 # What is found
