@@ -27,6 +27,12 @@ UNLIKE = (
     "the points differ from the validation set by more than chance, so that it does not show how "
     "far off their values are"
 )
+TAILS = (0.1, 0.9)
+CLOSE = 1.5  # a stated error should be within this factor
+UNSURE = (
+    "it leaves too much open for a figure: errors that differ by more than a factor of "
+    f"{CLOSE**2:g} are about as likely"
+)
 STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10
 
 
@@ -127,7 +133,15 @@ class _Outcome:
             return "there are no validation points to stand in for the points"
         if self.is_noise:
             return "its table cannot be told from noise"
-        return UNLIKE if self._design.misfit(self.table) > MOST_MISFIT else ""
+        if self._design.misfit(self.table) > MOST_MISFIT:
+            return UNLIKE
+        low, high = np.quantile(self._drawn_errors, TAILS)
+        return UNSURE if high > CLOSE**2 * low else ""
+
+    @cached_property
+    def _drawn_errors(self) -> Floats:
+        drawn = np.array([each.member_prices for each in self._drawn])
+        return self._design.drawn_errors(self.table, self.price_list.member_prices, drawn)
 
     @cached_property
     def relative_error(self) -> float | None:
@@ -135,15 +149,7 @@ class _Outcome:
 
         `error.why` says why it is unknown.
         """
-        public = self._design.setting.public()
-        if public is None or self.why_untold:
-            return None
-        values = public.worth(self.price_list.member_prices)
-        missed = public.worth(np.array([each.member_prices for each in self._drawn])) - values
-        weights = self._design.row_weights(self.table)
-        if weights is None:
-            weights = np.ones(len(values))
-        return float(np.sqrt((missed**2 @ weights).mean() / max(values**2 @ weights, 1e-300)))
+        return None if self.why_untold else float(np.median(self._drawn_errors))
 
     @property
     def is_noise(self) -> bool:
