@@ -18,7 +18,7 @@ import numpy as np
 from thresher.array_types import Array, Flags, Floats
 from thresher.privacy.cell_map import CellMap, wrong_shares
 from thresher.privacy.design import DRAWS
-from thresher.privacy.public_rows import priceable, total_deviations
+from thresher.privacy.public_rows import FLOOR, priceable, total_deviations
 
 Tally = Sequence[tuple[Floats, Floats]]  # for each class: near rows, and rows; M x K each
 Smooth = tuple[Floats, float, float]  # shares by distance; factors for the own class, for others
@@ -74,7 +74,7 @@ class CellCounts:
         weight = self._trust(found)
         mean = _mixed(found, weight)
         more = self._rows / max(units, 1.0)  # variance of a sample of points over that of rows
-        kept = weight * (2 - weight)
+        kept = np.sqrt(weight)
         part = np.sqrt((kept + more) / (1 + more))
         shape = self._shape / (1 + more)
         usual, apart, weights = [], [], []
@@ -87,7 +87,8 @@ class CellCounts:
             weights.append(self._row_weights(noisy, chance))
         unseen = kept * found.variance + found.chance - np.var(apart, axis=0)
         drawn = np.add(usual, apart).reshape(DRAWS, -1)
-        expected = priceable(mean.ravel(), total_deviations(drawn))
+        # prices fall as one over the count, so the mean count is best, but not one below its error
+        expected = priceable(mean.ravel(), total_deviations(drawn) / FLOOR)
         drawn = np.maximum(drawn, LEAST * np.concatenate(expected))
         # rows that are not there cannot vary: what bootstraps leave out is drawn for each count
         each = np.maximum(mean, NONE) ** 2 / np.maximum(unseen, NONE)

@@ -27,12 +27,12 @@ UNLIKE = (
     "the points differ from the validation set by more than chance, so that it does not show how "
     "far off their values are"
 )
-TAILS = (0.1, 0.9)
-CLOSE = 1.5  # a stated error should be within this factor
+TAILS, WIDE = (0.1, 0.9), 3.0  # errors within them may differ by this factor
 UNSURE = (
     "it leaves too much open for a figure: errors that differ by more than a factor of "
-    f"{CLOSE**2:g} are about as likely"
+    f"{WIDE:g} are likely"
 )
+NO_BETTER = "zero_budget_score, which is free, is expected to rank points at least as well"
 STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10
 
 
@@ -86,7 +86,8 @@ class _Outcome:
         about = self.record
         budget = f"epsilon={about['epsilon']:g}, delta={about['delta']:g}"
         what = f"{about['mechanism']}, {budget}, {about['adjacency']}, {about['unit']}"
-        return f"{type(self).__name__}({what}{', stored' if self.stored else ''})"
+        more = f"{', stored' if self.stored else ''}{', ' if self.warning else ''}{self.warning}"
+        return f"{type(self).__name__}({what}{more})"
 
     @property
     def unusable(self) -> dict[int, str]:
@@ -136,7 +137,7 @@ class _Outcome:
         if self._design.misfit(self.table) > MOST_MISFIT:
             return UNLIKE
         low, high = np.quantile(self._drawn_errors, TAILS)
-        return UNSURE if high > CLOSE**2 * low else ""
+        return UNSURE if high > WIDE * low else ""
 
     @cached_property
     def _drawn_errors(self) -> Floats:
@@ -149,7 +150,34 @@ class _Outcome:
 
         `error.why` says why it is unknown.
         """
-        return None if self.why_untold else float(np.median(self._drawn_errors))
+        return None if self.why_untold else float(np.sqrt((self._drawn_errors**2).mean()))
+
+    @cached_property
+    def ranks(self) -> tuple[float, float] | None:
+        """The rank agreement with exact values to expect: of these values, of the free score.
+
+        None if it is unknown. Validation points stand in for points, and price lists that the
+        noise leaves as likely for the exact one: nothing private is looked at.
+        """
+        from thresher.privacy.plan import rank_agreement
+
+        setting = self._design.setting
+        public = setting.public()
+        if public is None or self._design.untold:
+            return None
+        truths = [public.worth(each.member_prices) for each in self._drawn]
+        both = (self.price_list.member_prices, setting.free_prices())
+        with np.errstate(invalid="ignore"):
+            ours, free = (
+                float(np.mean([rank_agreement(public.worth(prices), each) for each in truths]))
+                for prices in both
+            )
+        return None if math.isnan(ours) else (ours, free)
+
+    @property
+    def warning(self) -> str:
+        """That the zero-budget score probably ranks points at least as well; or ""."""
+        return NO_BETTER if self.ranks is not None and self.ranks[0] <= self.ranks[1] else ""
 
     @property
     def is_noise(self) -> bool:
