@@ -176,8 +176,12 @@ class _Outcome:
 
     @property
     def warning(self) -> str:
-        """That the zero-budget score probably ranks points at least as well; or ""."""
-        return NO_BETTER if self.ranks is not None and self.ranks[0] <= self.ranks[1] else ""
+        """That the zero-budget score probably ranks points at least as well; or "".
+
+        So it does if the table cannot be told from noise: what is left is the validation set.
+        """
+        worse = self.ranks is not None and self.ranks[0] <= self.ranks[1]
+        return NO_BETTER if worse or self.is_noise else ""
 
     @property
     def is_noise(self) -> bool:
