@@ -32,7 +32,7 @@ UNSURE = (
     "it leaves too much open for a figure: errors that differ by more than a factor of "
     f"{WIDE:g} are likely"
 )
-NO_BETTER = "zero_budget_score, which is free, is expected to rank points at least as well"
+NO_BETTER = "zero_budget_score, which is free, may rank points as well or better"
 STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10
 
 
@@ -176,7 +176,7 @@ class _Outcome:
 
     @property
     def warning(self) -> str:
-        """That the zero-budget score probably ranks points at least as well; or "".
+        """That the zero-budget score may rank points as well or better; or "".
 
         So it does if the table cannot be told from noise: what is left is the validation set.
         """
