@@ -20,6 +20,7 @@ from thresher.hooks import write_page
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import Design
 from thresher.privacy.private_points import PrivatePoints
+from thresher.ranking import rank_agreement
 
 FORMAT = "thresher.release/1"
 MOST_MISFIT = 4.0  # of points and validation set, as a multiple of what chance gives
@@ -159,8 +160,6 @@ class _Outcome:
         None if it is unknown. Validation points stand in for points, and price lists that the
         noise leaves as likely for the exact one: nothing private is looked at.
         """
-        from thresher.privacy.plan import rank_agreement
-
         setting = self._design.setting
         public = setting.public()
         if public is None or self._design.untold:
