@@ -231,7 +231,7 @@ def test_two_rows_of_numbers_are_refused_and_three_rows_have_no_forecast():
 def test_one_class_in_files_larger_than_memory_is_refused():
     for name in ("p.csv", "v.csv"):
         put(name, "x,y\n" + "1,a\n2,a\n" * 20)
-    how = "--validation", "v.csv", "--memory", "1GB", "--metric", "euclidean", "--out", "o.csv"
+    how = "--validation", "v.csv", "--memory", "8GB", "--metric", "euclidean", "--out", "o.csv"
     assert "has one class only, 'a'" in said_by(1, "value", "p.csv", "--label", "y", *how)
 
 
