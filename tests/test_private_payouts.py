@@ -26,6 +26,7 @@ from thresher.privacy.contributions import Contributions, Units
 from thresher.privacy.names import number_owners
 from thresher.privacy.private_points import read_points
 from thresher.privacy.release import SeededRelease
+from thresher.report.owner_page import render_statement
 
 OWNERS = np.arange(len(X)) % 20
 POT = 1_000_000
@@ -337,7 +338,7 @@ def test_the_operators_page_shows_rows_in_common_and_what_they_were_paid(release
     pytest.importorskip("jinja2")
     paid = th.private_payout(release, pot=POT)
     shared = (SharedRows(OWNERS[0].item(), OWNERS[1].item(), 3, 1),)
-    text = operator_page(paid, shared).render()
+    text = render_statement(operator_page(paid, shared))
     assert "Rows that several owners have" in text
     assert f"{paid.cents[0] / 100:,.2f}" in text
     assert "chance of the other order" in text

@@ -361,3 +361,14 @@ def _plain(entry: Any) -> Any:
             found = plain(entry)  # type: ignore[arg-type]
             return found if found == entry and hash(found) == hash(entry) else entry
     return entry
+
+
+def record_path(path: Path) -> Path:
+    """The path of the record beside a text file, which has no room for a record itself.
+
+    Examples
+    --------
+    >>> record_path(Path("values.csv")).name
+    'values.csv.record.json'
+    """
+    return path.with_name(f"{path.name}.record.json")

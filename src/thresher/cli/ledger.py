@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from thresher.cli.options import Adjacency, Json, argument, given
-from thresher.cli.words import price, say, show_json
+from thresher.cli.words import say, show_json
 from thresher.errors import printing
 
 app = typer.Typer(
@@ -69,7 +69,7 @@ def show(
             show_json(shown)
         else:
             with printing() as out:
-                out.write(_page(shown, price(ledger.spent(), ledger.delta)))
+                out.write(_page(shown, ledger.spent().stated(ledger.delta)))
 
 
 def _page(shown: dict[str, Any], spent: str) -> str:
@@ -86,7 +86,7 @@ def _page(shown: dict[str, Any], spent: str) -> str:
     ]
     for entry in shown["entries"]:
         seq, kind, time = entry["seq"], entry["kind"], entry["time"]
-        cost = "" if entry["cost"] is None else price(entry["cost"], shown["delta"])
+        cost = "" if entry["cost"] is None else entry["cost"].stated(shown["delta"])
         lines.append(f"{seq:5}  {kind:7}  {time:25}  {_short(entry['request'], 16):16}  {cost}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

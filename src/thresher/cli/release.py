@@ -14,7 +14,7 @@ from thresher.cli import options
 from thresher.cli.options import argument, given
 from thresher.cli.private_pay import PrivatePay
 from thresher.cli.streams import STREAM, spooled
-from thresher.cli.words import price, say, show_json, split_names
+from thresher.cli.words import say, show_json, split_names
 from thresher.errors import InputError, in_options, message_of, require
 
 
@@ -287,7 +287,7 @@ def _say_charge(path: Path, record: Mapping[str, Any]) -> None:
         entry = ledger.entries()[record["ledger"]["entry"]]
         why = why_other(ledger, record)
     if why:
-        say(f"charged {price(entry['cost'], ledger.delta)}: {in_options(why)}")
+        say(f"charged {entry['cost'].stated(ledger.delta)}: {in_options(why)}")
 
 
 def _check_targets(

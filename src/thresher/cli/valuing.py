@@ -232,11 +232,10 @@ def by_what(about: Any) -> str:
 def check_targets(settings: Any, out: Path | None, report: Path | None, *, force: bool) -> None:
     """Refuse files that cannot be written, and missing packages, before the work begins."""
     from thresher.errors import require
-    from thresher.files import check_apart, check_free
+    from thresher.files import check_apart, check_free, record_path
     from thresher.runs.results import check_results
     from thresher.runs.unlabeled import unlabeled_path
     from thresher.tables.paths import find_files
-    from thresher.tables.reader import record_path
 
     files = list(find_files(settings.file))
     if settings.validation is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -89,16 +88,6 @@ def say_owners(amounts: Mapping[Any, Any], written: Callable[[Any], object] = st
         say(f"  {shortened(str(owner), 60)}: {written(amount)}")
     if len(ranked) > SHOWN:
         say(f"  and {len(ranked) - SHOWN} more")
-
-
-def price(cost: Any, delta: float) -> str:
-    """A cost as an epsilon and a delta; a Gaussian one at the delta of the cap."""
-    from thresher.privacy.accountants import gaussian_epsilon
-
-    if not (cost.mu_squared and delta):
-        return f"epsilon={cost.epsilon:g}, delta={cost.delta:g}"
-    epsilon = gaussian_epsilon(math.sqrt(cost.mu_squared), delta)
-    return f"epsilon={epsilon:.6g}, delta={delta:g}"
 
 
 def split_names(listed: str | None) -> tuple[str, ...]:

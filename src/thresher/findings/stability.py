@@ -12,7 +12,7 @@ import numpy as np
 
 from thresher.array_types import Flags, Floats, Integers
 from thresher.findings.advice import SUGGESTIONS
-from thresher.retrain.running_means import agreement
+from thresher.ranking import agreement
 
 Advice = tuple[Integers, Integers]  # suggestions and best labels, as numbers
 

@@ -21,8 +21,9 @@ from thresher.files import resolved, writing
 from thresher.payouts.private import PrivatePayout, line_of
 from thresher.payouts.shared_rows import SharedRows, shared_rows, shared_table
 from thresher.payouts.shares import money
-from thresher.report.owner_page import StatementPage, Table
+from thresher.report.owner_page import write_statement
 from thresher.report.phrases import brief, count_of
+from thresher.statement_page import StatementPage, Table
 
 PUBLIC, OPERATOR, PAGE, OWNERS = "public.json", "operator.json", "operator.html", "owners"
 
@@ -121,7 +122,7 @@ def write_statements(
             for line in paid.lines:
                 paid.save_line(line.owner, draft / OWNERS / file_name(line.owner))
             if page:
-                operator_page(paid, shared).write(draft / PAGE)
+                write_statement(operator_page(paid, shared), draft / PAGE)
             draft.rename(target)
     return target
 

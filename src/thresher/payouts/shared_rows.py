@@ -17,9 +17,9 @@ from thresher.neighbors.ball import Ball
 from thresher.passes.owner_sums import OwnedPoints, OwnerNames
 from thresher.passes.walk import show_sums
 from thresher.payouts.shares import money
-from thresher.report.owner_page import Table
 from thresher.report.phrases import brief
 from thresher.sides.ball_side import BallSide
+from thresher.statement_page import Table
 
 
 @dataclass(frozen=True)

@@ -22,18 +22,19 @@ from thresher.files import (
     portable_column,
     read_table,
     reading,
+    record_path,
     sealed,
     write_table,
     write_text,
     write_whole,
 )
+from thresher.hooks import write_page
 from thresher.inputs.checks import check_choice
 from thresher.payouts.shared_rows import SharedRows, shared_table
 from thresher.payouts.shares import Terms, integer_weights, money, whole_cents
-from thresher.report.owner_page import StatementPage, Table
 from thresher.report.phrases import brief, count_of, short
+from thresher.statement_page import StatementPage, Table
 from thresher.tables.formulas import harmless
-from thresher.tables.reader import record_path
 from thresher.version import __version__
 
 FORMAT = "thresher.payout/1"
@@ -204,7 +205,7 @@ class Payout:
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
         """Write a page that shows the statement: one HTML file, for any browser."""
-        self.page().write(path, force=force)
+        write_page(self.page(), path, force=force)
 
     def page(self) -> StatementPage:
         """What the page shows: payments, and rows that several owners have."""

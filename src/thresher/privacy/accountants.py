@@ -72,6 +72,13 @@ class Cost:
     epsilon: float = 0.0
     delta: float = 0.0
 
+    def stated(self, delta: float) -> str:
+        """An epsilon and a delta; a Gaussian cost is stated at the `delta` of the cap."""
+        if not (self.mu_squared and delta):
+            return f"epsilon={self.epsilon:g}, delta={self.delta:g}"
+        epsilon = gaussian_epsilon(math.sqrt(self.mu_squared), delta)
+        return f"epsilon={epsilon:.6g}, delta={delta:g}"
+
 
 def check_adjacency(adjacency: object) -> Adjacency:
     """Return `adjacency` if it is one of the two that exist; raise otherwise."""

@@ -142,9 +142,12 @@ def _with_numbers(table: Any) -> Any:
         return table
     package = type(table).__module__.split(".")[0]
     if package == "pyarrow":
+        from thresher.tables.number_text import numbers_or_missing
+
         for place, field in enumerate(table.schema):
             if _is_loose(str(field.type)):
-                table = table.set_column(place, field.name, read_text(table.column(place)))
+                numbers = numbers_or_missing(table.column(place))
+                table = table.set_column(place, field.name, numbers)
         return table
     if package == "polars":
         import polars as pl
@@ -166,23 +169,6 @@ def _is_loose(dtype: str) -> bool:
 def _read_entries(column: Any) -> NDArray[np.float64]:
     with silence():
         return np.array([read_number(entry, text=True) for entry in column], np.float64)
-
-
-def read_text(column: Any) -> Any:
-    """An Arrow column of text as numbers, missing where a cell is not a number."""
-    import pyarrow as pa
-
-    try:
-        return column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return pa.array([_cell_number(cell) for cell in column], pa.float64())
-
-
-def _cell_number(cell: Any) -> float | None:
-    try:
-        return float(cell.as_py())
-    except (TypeError, ValueError):  # missing, no number, not even text
-        return None
 
 
 def _by_columns(table: Any) -> NDArray[np.float64]:

@@ -8,10 +8,11 @@ from typing import Any
 from thresher.errors import InputError
 from thresher.owner_valuation import OwnerValuation
 from thresher.report.evidence import Evidence, gather
-from thresher.report.owner_page import owner_page
+from thresher.report.owner_page import owner_page, write_statement
 from thresher.report.page import check_target, render, write_report
 from thresher.report.pictures import Pictures
 from thresher.report.why import Details
+from thresher.statement_page import StatementPage
 from thresher.valuation import Valuation
 
 __all__ = [
@@ -21,7 +22,11 @@ __all__ = [
 
 
 def report_valuation(
-    valuation: Valuation | None, path: str | Path, *data: Any, force: bool = False, **options: Any
+    valuation: Valuation | StatementPage | None,
+    path: str | Path,
+    *data: Any,
+    force: bool = False,
+    **options: Any,
 ) -> None:
     """Write the report of a valuation, or of a private release, as one HTML file.
 
@@ -39,11 +44,14 @@ def report_valuation(
     '<!doctype html>'
     """
     check_target(path, force=force)  # before the work, not after it
+    if isinstance(valuation, StatementPage):
+        write_statement(valuation, path, force=force)
+        return
     if isinstance(valuation, OwnerValuation):
         if any(entry is not None and entry is not False for entry in (*data, *options.values())):
             raise InputError(
                 "the page of an OwnerValuation shows owners, not points: pass only path and force"
             )
-        owner_page(valuation).write(path, force=force)
+        write_statement(owner_page(valuation), path, force=force)
         return
     write_report(path, gather(valuation, *data, **options), force=force)

@@ -18,6 +18,7 @@ from thresher.array_types import Floats, Integers
 from thresher.errors import InputError, ThresherWarning
 from thresher.inputs.labels import Codes
 from thresher.knn import knn_shapley
+from thresher.logistic import Solution
 from thresher.progress import Advance
 from thresher.report.charts import Chart, Line, Mark, across, upward
 from thresher.report.near_pairs import Halves, NearPairs
@@ -31,7 +32,6 @@ from thresher.report.retraining import (
     training_points,
 )
 from thresher.report.subject import Subject
-from thresher.retrain.newton import Solution
 from thresher.threads import run
 
 STEPS = 11

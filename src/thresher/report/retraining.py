@@ -11,9 +11,9 @@ from thresher.array_types import Floats, Integers
 from thresher.embed import project_on_components
 from thresher.inputs.labels import Codes
 from thresher.kernels.logistic import fill_scores, train
+from thresher.logistic import Solution
 from thresher.report.map import read_rows
 from thresher.report.subject import Data, Subject, sample
-from thresher.retrain.newton import Solution
 from thresher.threads import one_blas_thread
 
 MOST_POINTS = 20_000  # points to train on

@@ -30,10 +30,10 @@ from thresher.inputs.checks import check_metric
 from thresher.inputs.labels import Codes
 from thresher.neighbors.ball import Ball
 from thresher.passes.walk import count
+from thresher.ranking import agreement
 from thresher.report.near_pairs import NearPairs
 from thresher.report.phrases import count_of, percent, short
 from thresher.report.subject import Subject, sample, shortlist
-from thresher.retrain.running_means import agreement
 
 MOST_CLASSES = 30
 MOST_MOVES = 1000

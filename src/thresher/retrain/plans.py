@@ -14,8 +14,9 @@ import numpy as np
 
 from thresher.array_types import Flags, Floats
 from thresher.errors import InputError
+from thresher.ranking import agreement
 from thresher.retrain.coalitions import Block, Prefixes, Subsets, Without, permutation
-from thresher.retrain.running_means import InAndOut, Moments, agreement
+from thresher.retrain.running_means import InAndOut, Moments
 from thresher.retrain.utility import Enough
 from thresher.threads import cut
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.array_types import Flags, Floats
-from thresher.ranking import average_ranks
 
 FIRM = 20  # samples from which a point's own spread counts as much as the spread of all points
 
@@ -107,25 +106,3 @@ def _firm(own: Floats, common: Floats | float, count: Floats | int) -> Floats:
     much, so their variances help. No variance becomes smaller than that of the point's own samples.
     """
     return np.maximum(own, (count * own + FIRM * common) / (count + FIRM))
-
-
-def agreement(one: Floats, other: Floats) -> float:
-    """How well the ranking by a whole sample would agree with that of another such sample.
-
-    With rho the rank correlation of the two halves, this is 2 rho / (1 + rho) (Spearman and Brown),
-    and at least 0. It is NaN if all values are equal in both halves, and 0 if they are equal in
-    one.
-
-    Examples
-    --------
-    >>> round(agreement(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.7, 2.6])), 3)
-    0.667
-    """
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        return 0.0
-    ranks = [average_ranks(values) - (len(values) + 1) / 2 for values in (one, other)]
-    lengths = [float(np.sqrt(rank @ rank)) for rank in ranks]
-    if min(lengths) == 0:
-        return float("nan") if max(lengths) == 0 else 0.0
-    rho = max(0.0, float(ranks[0] @ ranks[1]) / (lengths[0] * lengths[1]))
-    return min(1.0, 2 * rho / (1 + rho))

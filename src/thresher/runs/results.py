@@ -20,6 +20,7 @@ from thresher.files import (
     check_free,
     portable,
     portable_column,
+    record_path,
     write_text,
     write_whole,
 )
@@ -32,7 +33,6 @@ from thresher.passes.parts import Part
 from thresher.runs.memory_run import MemoryRun
 from thresher.tables.columns import Columns
 from thresher.tables.formulas import RULE, harmless
-from thresher.tables.reader import record_path
 
 SUFFIXES = (".parquet", ".csv", ".tsv", ".arrow", ".feather")
 TEXT = {".csv": ",", ".tsv": "\t"}

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from thresher.drafts import draft_folder
 from thresher.errors import InputError, option
-from thresher.files import portable, resolved, sealed_stream
+from thresher.files import portable, record_path, resolved, sealed_stream
 from thresher.findings.label_findings import judge
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.checks import rows_text
@@ -40,7 +40,6 @@ from thresher.runs.results import (
 )
 from thresher.runs.settings import Settings
 from thresher.runs.summary import Highlights, Summary
-from thresher.tables.reader import record_path
 from thresher.valuation import Valuation
 
 JUDGED = 64  # bytes that judging a row takes for each class

@@ -16,9 +16,9 @@ from thresher.inputs.checks import check_count, check_features
 from thresher.inputs.labels import check_labels
 from thresher.inputs.time_labels import arrow_entries
 from thresher.metrics import measure
-from thresher.privacy.rows import read_text as read_numbers
 from thresher.tables.columns import matching
 from thresher.tables.delimited import check_names
+from thresher.tables.number_text import numbers_or_missing
 from thresher.tables.packing import is_gzip, is_zip
 from thresher.tables.paths import delimiter_of, kind_of
 from thresher.tables.reader import read_columns
@@ -101,7 +101,9 @@ def read_labeled(
         table = read_text(found, between) if between else read_columns(found, kind)
     X, y, _ = _apart(path, table, label, None)
     if between:  # numbers, cell by cell
-        X = type(X).from_pydict({name: read_numbers(X.column(name)) for name in X.column_names})
+        X = type(X).from_pydict(
+            {name: numbers_or_missing(X.column(name)) for name in X.column_names}
+        )
     return X, arrow_entries(y)
 
 
@@ -120,7 +122,7 @@ def read_complete(path: Path, label: str) -> tuple[Any, list[Any] | Any]:
 def private_targets(y: Any) -> Any:
     """Private targets: text becomes numbers, cell by cell; other cells become missing."""
     kind = str(getattr(y, "type", ""))  # of Arrow; arrays have none
-    return read_numbers(y) if kind in {"string", "large_string"} else y
+    return numbers_or_missing(y) if kind in {"string", "large_string"} else y
 
 
 def public_targets(path: Path, y: Any) -> Any:

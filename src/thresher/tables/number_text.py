@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -104,3 +105,18 @@ def sign_kind(cell: str) -> str | None:
         return "percent"
     found = MONEY.match(cell)
     return f"money:{found[1] or found[2]}" if found else None
+
+
+def numbers_or_missing(column: Any) -> Any:
+    """A column of text as numbers, missing where a cell is not a number."""
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return pa.array([_number_or_none(cell) for cell in column], pa.float64())
+
+
+def _number_or_none(cell: Any) -> float | None:
+    try:
+        return float(cell.as_py())
+    except (TypeError, ValueError):  # missing, no number, not even text
+        return None

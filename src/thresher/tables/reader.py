@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
-from thresher.files import BROKEN, KEY, damaged
+from thresher.files import BROKEN, KEY, damaged, record_path
 from thresher.inputs.checks import check_columns
 from thresher.tables import arrow, excel, json_lines, npz, parquet, text
 from thresher.tables.cell_format import without_words
@@ -227,17 +227,6 @@ def validation_inside(table: Table, label: str) -> Table | None:
     about = {KEY: str(arrays["about"])} if "about" in arrays else {}
     data = npz.table_of(path, inside).replace_schema_metadata(about)
     return Table(without_words(data, table.na), table.files, table.kind, na=table.na)
-
-
-def record_path(path: Path) -> Path:
-    """The path of the record beside a text file, which has no room for a record itself.
-
-    Examples
-    --------
-    >>> record_path(Path("values.csv")).name
-    'values.csv.record.json'
-    """
-    return path.with_name(f"{path.name}.record.json")
 
 
 def record_of(table: Table) -> dict[str, Any]:
