@@ -28,7 +28,7 @@ from thresher.neighbors import costs
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.coordinates import Space
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import LEAF, Tree
+from thresher.neighbors.tree import LEAF, BoxTree
 
 sys.path.insert(0, str(Path(__file__).parent))
 import peer_environments
@@ -184,7 +184,7 @@ def fit(repeats, widths):
             case = Case(40_000, 4_000, d, share, None if d <= DIRECT_WIDTH else 5)
             space = Space.of(*case.rows, "euclidean", case.radius)
             ways = {
-                "build": lambda case=case, space=space: Tree.of(case.rows[0], space),
+                "build": lambda case=case, space=space: BoxTree.of(case.rows[0], space),
                 "value": lambda case=case: case.value("tree"),
             }
             seconds = interleaved(ways, repeats)

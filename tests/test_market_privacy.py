@@ -30,7 +30,7 @@ from thresher.market.tables import Upload
 from thresher.market.workers import work_once
 from thresher.payouts.private import PrivatePayout
 from thresher.privacy import chain, dp_tknn, entries
-from thresher.privacy.table_mechanism import TableDesign
+from thresher.privacy.table_design import TableDesign
 
 COLLUDING = ("buyer", "owner", "other_owner", "auditor")  # everybody but victim and operator
 VICTIM = "suspended"  # the third owner of `World`

@@ -17,7 +17,7 @@ from thresher.neighbors import costs, tree, visits
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.coordinates import Space, bent
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import Tree
+from thresher.neighbors.tree import BoxTree
 from thresher.neighbors.visits import tree_blocks
 
 METRICS = ["cosine", "euclidean"]
@@ -206,7 +206,7 @@ def test_blocks_begin_at_multiples_of_64_and_follow_the_visits(rng, small_leaves
     groups = Groups.of(np.zeros(2000, np.int32), 1)
     sizes = {}
     for radius in (0.01, 5.0):
-        whole = Tree.of(rows[0], Space.of(*rows, "euclidean", radius))
+        whole = BoxTree.of(rows[0], Space.of(*rows, "euclidean", radius))
         blocks = list(tree_blocks(whole, rows[0], groups.positions, groups.starts, rows[1]))
         starts = [block.columns.start for block in blocks]
         assert all(start % 64 == 0 for start in starts)
@@ -224,7 +224,7 @@ def test_a_block_ends_after_enough_visits_whatever_the_one_before_it_made(rng, s
     V[:128] += 100
     rows = [measure("X", A, cosine=False) for A in (X, V)]
     groups = Groups.of(np.zeros(2000, np.int32), 1)
-    whole = Tree.of(rows[0], Space.of(*rows, "euclidean", 50.0))
+    whole = BoxTree.of(rows[0], Space.of(*rows, "euclidean", 50.0))
     blocks = list(tree_blocks(whole, rows[0], groups.positions, groups.starts, rows[1]))
     assert blocks[0].columns.stop == 128
     assert len(blocks[0].visits) == 0
@@ -238,7 +238,7 @@ def test_many_classes_make_small_blocks(rng, small_leaves):
     data = X, np.arange(500) % 100, V, np.arange(600) % 100
     rows = [measure("X", A, cosine=False) for A in (X, V)]
     groups = Groups.of(data[1].astype(np.int32), 100)
-    whole = Tree.of(rows[0], Space.of(*rows, "euclidean", 0.1))
+    whole = BoxTree.of(rows[0], Space.of(*rows, "euclidean", 0.1))
     blocks = tree_blocks(whole, rows[0], groups.positions, groups.starts, rows[1])
     assert {block.columns.stop - block.columns.start for block in blocks} == {64, 600 % 64}
     found = [th.tknn_shapley(*data, radius=0.1, metric="euclidean", neighbors=way)

@@ -27,7 +27,7 @@ from thresher.neighbors import tree, visits
 from thresher.neighbors.blocks import near_blocks
 from thresher.neighbors.coordinates import Space
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import Tree
+from thresher.neighbors.tree import BoxTree
 from thresher.neighbors.visits import tree_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -140,7 +140,7 @@ def test_the_tree_halves_and_its_boxes_hold_their_points(n, rng):
 
 def test_a_walk_finds_the_boxes_that_the_gaps_say(rng):
     rows = measure("X", rng.standard_normal((500, 3)), cosine=False)
-    whole = Tree.of(rows, Space.of(rows, rows, "euclidean", 1.0))
+    whole = BoxTree.of(rows, Space.of(rows, rows, "euclidean", 1.0))
     Q, leaves = rng.standard_normal((20, 3)) * 2, int(whole.offsets[1])
     every = np.repeat(np.arange(20), leaves), np.tile(np.arange(leaves), 20)
     for gap, walk, group in zip(*map(compiled_and_plain, (gaps, touch, group_by_leaf))):
@@ -191,7 +191,7 @@ def test_visit_kernels_equal_the_words_of_all_pairs(rng):
             ]:
                 patch.setattr(visits, name, kernel)
             patch.setattr(visits, "FIRST_BLOCK", 192)
-            whole = Tree.of(points, Space.of(points, validation, "euclidean", 1.0))
+            whole = BoxTree.of(points, Space.of(points, validation, "euclidean", 1.0))
             with warnings.catch_warnings():  # plain Python: integers that are meant to wrap around
                 warnings.simplefilter("ignore", RuntimeWarning)
                 (block,) = tree_blocks(whole, points, groups.positions, groups.starts, validation)

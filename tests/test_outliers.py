@@ -13,7 +13,7 @@ from thresher.neighbors import blocks as near
 from thresher.neighbors import tiles
 from thresher.neighbors.coordinates import Space
 from thresher.neighbors.groups import Groups
-from thresher.neighbors.tree import Tree
+from thresher.neighbors.tree import BoxTree
 from thresher.neighbors.visits import tree_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -126,7 +126,7 @@ def test_a_tree_visits_no_more_boxes_for_an_outlier(kind, width, monkeypatch):
         X, _, V, _ = problem(width, each)
         points, validation = (measure("X", A, cosine=False) for A in (X, V))
         space = Space.of(points, validation, "euclidean", 0.2 * width**0.5)
-        tree, groups = Tree.of(points, space), Groups.of(np.zeros(len(X), np.int32), 1)
+        tree, groups = BoxTree.of(points, space), Groups.of(np.zeros(len(X), np.int32), 1)
         blocks = tree_blocks(tree, points, groups.positions, groups.starts, validation)
         visits[each] = sum(len(block.visits) for block in blocks)
     assert visits[kind] < 1.2 * visits["none"] < 0.8 * len(V) * len(tree.columns)

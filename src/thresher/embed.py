@@ -210,7 +210,7 @@ def write_embedded(
     Traceback (most recent call last):
     thresher.errors.InputError: the file to write must end in .npz, got 'pets.csv'
     """
-    check_target(path, force=force)
+    check_npz(path, force=force)
     points, validation = _check_rows(X, X_val)
     codes, codes_val, classes = code_labels(y, y_val, len(points), len(validation))
     arrays: dict[str, Any] = {"X": points.astype(np.float32, copy=False), "y": codes}
@@ -219,7 +219,7 @@ def write_embedded(
     write_arrays(path, arrays)
 
 
-def check_target(path: str | Path, *, force: bool = False) -> None:
+def check_npz(path: str | Path, *, force: bool = False) -> None:
     """Raise unless an .npz file can be written there; replacing an existing file takes `force`."""
     if not str(path).endswith(".npz"):
         raise InputError(f"the file to write must end in .npz, got {str(path)!r}")

@@ -56,10 +56,10 @@ def embed(
     Example: thresher embed cifar10-images.npz --model resnet50.pth --components 256
     --out cifar10.npz
     """
-    from thresher.embed import IMAGE_MODEL, TEXT_MODEL, check_target, embed_images, embed_texts
+    from thresher.embed import IMAGE_MODEL, TEXT_MODEL, check_npz, embed_images, embed_texts
     from thresher.inputs.checks import check_count
 
-    check_target(out, force=force)
+    check_npz(out, force=force)
     if components is not None:
         check_count("--components", components)
     about: dict[str, Any] = {"components": components}

@@ -18,7 +18,7 @@ from thresher.array_types import Bytes, Floats, Integers, LongWords
 from thresher.inputs.labels import Codes
 from thresher.kernels.bits import byte_tables, rows_of_visits
 from thresher.kernels.relabel import add_label_values, count_labels, label_slots, label_weights
-from thresher.neighbors.blocks import Block
+from thresher.neighbors.blocks import BitBlock
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.tree import JOB_LEAVES
 from thresher.neighbors.visits import TreeBlock
@@ -78,7 +78,7 @@ class LabelGame:
         return Groups.of(codes, self.classes)
 
     def pay(
-        self, block: Block | TreeBlock, groups: Groups, prices: Floats,
+        self, block: BitBlock | TreeBlock, groups: Groups, prices: Floats,
         values: Floats, counts: NDArray[np.int32] | None = None,
     ) -> None:  # fmt: skip
         """Add to values[i, c] what point i is worth under label c, and to counts[i, c] who is near.
@@ -112,7 +112,7 @@ def _strips(block: Any, points: int, prices: Floats) -> Iterator[tuple[slice, _B
         return
     for lo, hi in cut(0, block.columns.stop - block.columns.start, STRIP):
         paid = prices[:, :, lo:hi]
-        if isinstance(block, Block):
+        if isinstance(block, BitBlock):
             yield slice(lo, hi), (block.words.view(np.uint64), lo // 64), paid
         else:
             yield slice(lo, hi), (_words_of_tree(block, lo, hi, points), 0), paid

@@ -20,7 +20,7 @@ from thresher.neighbors.coordinates import Space
 from thresher.neighbors.costs import tree_pays
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.rings import RingTask, RingVisitTask
-from thresher.neighbors.tree import Tree
+from thresher.neighbors.tree import BoxTree
 from thresher.neighbors.visits import tree_blocks
 from thresher.progress import Advance
 
@@ -58,7 +58,7 @@ class Ball:
         about = validation.metric, radius, neighbors, validation.mutual, edges
         return cls(validation.rows, len(validation), *about)
 
-    def tree(self, points: Rows | Distances) -> Tree | None:
+    def tree(self, points: Rows | Distances) -> BoxTree | None:
         """The tree by which near points are found; None if all pairs are looked at."""
         if isinstance(points, Distances) or self.rows is None:
             if self.neighbors not in {"auto", "all"}:
@@ -70,7 +70,7 @@ class Ball:
         sides = points, self.rows, self.metric, self.radius
         if self.neighbors == "all" or (self.neighbors == "auto" and not tree_pays(*sides)):
             return None
-        return Tree.of(points, Space.of(*sides))
+        return BoxTree.of(points, Space.of(*sides))
 
     def blocks(
         self, points: Rows | Distances, groups: Groups, advance: Advance | None = None

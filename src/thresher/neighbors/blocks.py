@@ -40,7 +40,7 @@ TABLE_ROWS = 64  # classes with fewer points are summed without byte tables
 
 
 @dataclass(frozen=True)
-class Block:
+class BitBlock:
     """The bits of all points against one block of validation points."""
 
     columns: slice
@@ -103,23 +103,23 @@ class Block:
         run(job, cut(0, words, -(-words // thread_count())), parallel=self.parallel)
         return found[..., : self.columns.stop - self.columns.start]
 
-    def layers(self) -> tuple[Block]:
+    def layers(self) -> tuple[BitBlock]:
         """The bits of each ring; here all near points are in one ring."""
         return (self,)
 
-    def copy(self) -> Block:
+    def copy(self) -> BitBlock:
         """The same block with its own copy of the bits."""
-        return Block(self.columns, self.words.copy(), self.parallel)
+        return BitBlock(self.columns, self.words.copy(), self.parallel)
 
     def take_out(self, rows: Words) -> None:
         """Mark one point for each validation point, the one in `rows`, as not near."""
         clear_bits(self.words, rows, np.arange(len(rows), dtype=np.uint32))
 
-    def moved(self, rows: Words, _: Integers) -> Block:
+    def moved(self, rows: Words, _: Integers) -> BitBlock:
         """The same pairs with points in another order: row r goes to `rows[r]`."""
         words = np.empty_like(self.words)
         words[rows] = self.words
-        return Block(self.columns, words, self.parallel)
+        return BitBlock(self.columns, words, self.parallel)
 
 
 def pieces_of(segments: Segments, *, parallel: bool) -> Segments:
@@ -225,7 +225,7 @@ class Task:
     def block(columns: slice, words: Array, edges: tuple[float, ...], *, parallel: bool) -> Any:
         """What was written."""
         del edges
-        return Block(columns, words, parallel)
+        return BitBlock(columns, words, parallel)
 
     @staticmethod
     def read(

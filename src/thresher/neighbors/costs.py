@@ -16,7 +16,7 @@ from thresher.inputs.checks import Metric
 from thresher.kernels.boxes import gaps
 from thresher.metrics import DIRECT_WIDTH, Rows
 from thresher.neighbors.coordinates import Space, lengths
-from thresher.neighbors.tree import LEAF, Tree
+from thresher.neighbors.tree import LEAF, BoxTree
 from thresher.threads import one_blas_thread
 
 
@@ -103,7 +103,7 @@ def expect(
     near = _near_share(space, space.coordinates(some, slice(0, 2 * QUERIES)), Q)
     if near > most_near:
         return None
-    tree = Tree.of(some, space, SMALL_LEAF)
+    tree = BoxTree.of(some, space, SMALL_LEAF)
     limit = space.limit(float(tree.norms.max()), float(lengths(Q).max()))
     touched = [_touched(tree, space.flat(Q), level, limit) for level in (0, 1)]
     rate = max(0.5, touched[0] / touched[1]) if touched[1] else 0.5
@@ -131,7 +131,7 @@ def _near_share(space: Space, C: NDArray[np.float64], Q: NDArray[np.float64]) ->
     return float((squares <= reach * reach).mean())
 
 
-def _touched(tree: Tree, Q: NDArray[np.float64], level: int, limit: float) -> float:
+def _touched(tree: BoxTree, Q: NDArray[np.float64], level: int, limit: float) -> float:
     """The share of the boxes of one level that a query touches."""
     level = min(level, len(tree.offsets) - 2)
     boxes = np.arange(tree.offsets[level], tree.offsets[level + 1])

@@ -2,7 +2,7 @@
 
 The walk is the same as for one radius, with several edges: a pair's distance is computed once.
 Edges are ascending, and the last one is the radius. Ring r lies between edge r - 1 and edge r, and
-includes edge r. Counts and weights have one more axis than those of `Block`: the rings, the
+includes edge r. Counts and weights have one more axis than those of `BitBlock`: the rings, the
 innermost first.
 """
 
@@ -30,7 +30,7 @@ from thresher.kernels.ring_codes import (
 )
 from thresher.kernels.target_sums import sum_codes, sum_visit_codes
 from thresher.metrics import Rows, aligned
-from thresher.neighbors.blocks import Block, Task, pieces_of
+from thresher.neighbors.blocks import BitBlock, Task, pieces_of
 from thresher.neighbors.groups import Segments
 from thresher.neighbors.tree import JOB_LEAVES, Visits
 from thresher.neighbors.visits import JOB_VISITS, TreeBlock, VisitTask, leaf_score
@@ -174,11 +174,11 @@ class RingBlock:
         """Whether each point is near each validation point of the block."""
         return self.codes[:, : self.width] > 0
 
-    def layers(self) -> Iterator[Block]:
+    def layers(self) -> Iterator[BitBlock]:
         """The bits of each ring on its own, the innermost first."""
         for code in range(self.rings, 0, -1):
             bits = np.packbits(self.codes == code, axis=1, bitorder="little")
-            yield Block(self.columns, bits.view(np.uint32), self.parallel)
+            yield BitBlock(self.columns, bits.view(np.uint32), self.parallel)
 
     def copy(self) -> RingBlock:
         """The same block with its own copy of the codes."""

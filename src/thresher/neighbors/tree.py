@@ -26,7 +26,7 @@ JOB_LEAVES = 64
 
 
 @dataclass(frozen=True)
-class Tree:
+class BoxTree:
     """Points by leaves, with the boxes of leaves and of all nodes above them."""
 
     space: Space
@@ -39,7 +39,7 @@ class Tree:
     most: int  # visits after which a block ends
 
     @classmethod
-    def of(cls, points: Rows, space: Space, leaf: int | None = None) -> Tree:
+    def of(cls, points: Rows, space: Space, leaf: int | None = None) -> BoxTree:
         """The tree over these points, with `leaf` of them in a leaf: a multiple of 32."""
         leaf = LEAF if leaf is None else leaf
         flat, norms = space.flat_points(points)

@@ -24,7 +24,7 @@ from thresher.kernels.target_sums import sum_visits
 from thresher.metrics import CHUNK, UNIT, Rows
 from thresher.neighbors.coordinates import lengths
 from thresher.neighbors.groups import Segments, clear_bits
-from thresher.neighbors.tree import JOB_LEAVES, Tree, Visits
+from thresher.neighbors.tree import JOB_LEAVES, BoxTree, Visits
 from thresher.progress import Advance
 from thresher.threads import cut, one_blas_thread, run
 
@@ -107,7 +107,7 @@ class TreeBlock:
 
 
 def tree_blocks(
-    tree: Tree, points: Rows, positions: Words, class_starts: Integers,
+    tree: BoxTree, points: Rows, positions: Words, class_starts: Integers,
     validation: Rows, *, advance: Advance | None = None, task: type[VisitTask] | None = None,
     edges: tuple[float, ...] = (),
 ) -> Iterator[Any]:  # fmt: skip
@@ -152,7 +152,7 @@ class VisitTask:
     less than 2^-28 of what it allows for.
     """
 
-    tree: Tree
+    tree: BoxTree
     points: Rows
     validation: Rows
     longest: float  # of the coordinates of points, and of validation points
@@ -161,7 +161,7 @@ class VisitTask:
 
     @classmethod
     def of(
-        cls, tree: Tree, points: Rows, validation: Rows, edges: tuple[float, ...] = ()
+        cls, tree: BoxTree, points: Rows, validation: Rows, edges: tuple[float, ...] = ()
     ) -> VisitTask:
         """The task of all visits."""
         longest = float(tree.norms.max())
@@ -277,7 +277,7 @@ class VisitTask:
         )  # fmt: skip
 
 
-def leaf_score(tree: Tree, points: Rows, radius: float, most: float) -> tuple[Single, Single]:
+def leaf_score(tree: BoxTree, points: Rows, radius: float, most: float) -> tuple[Single, Single]:
     """The level of each place of each leaf, and the numbers of each leaf; see `metrics.Score`.
 
     A radius beyond `most`, in scaled coordinates, takes in nothing more.

@@ -22,7 +22,7 @@ from thresher.array_types import Array, Floats, Integers, LongWords
 from thresher.inputs.checked_inputs import Points
 from thresher.kernels.units import LONGEST, add_counts, add_squares
 from thresher.neighbors.ball import Ball
-from thresher.neighbors.blocks import Block
+from thresher.neighbors.blocks import BitBlock
 from thresher.neighbors.groups import Groups
 from thresher.neighbors.rings import RingBlock
 from thresher.passes.walk import value, visit
@@ -102,7 +102,7 @@ class Contributions:
         """
         squares = np.zeros(len(self.units), np.int64)
 
-        def add(block: Block | RingBlock) -> None:
+        def add(block: BitBlock | RingBlock) -> None:
             for layer in block.layers():
                 often = in_lanes(importance, layer)
                 self._add_units(layer, add_squares, lambda lo, hi: (often, squares[lo:hi]))  # noqa: B023
@@ -119,7 +119,7 @@ class Contributions:
         rings, jobs = max(1, len(self.near.ball.edges)), -(-len(weights) // JOB_UNITS)
         table = np.zeros((2, rings, len(self.validation)), np.int64)
 
-        def add(block: Block | RingBlock) -> None:
+        def add(block: BitBlock | RingBlock) -> None:
             for ring, layer in enumerate(block.layers()):
                 parts = np.zeros((jobs, 2, layer.words.shape[1] * 32), np.int64)
                 more = lambda lo, hi, to=parts: (weights[lo:hi], to[lo // JOB_UNITS])  # noqa: E731
@@ -140,7 +140,7 @@ class Contributions:
         n, out = len(self.points), np.zeros((3, len(self.validation)), np.int64)
         common = source.sample(rate, n) if shared else None
 
-        def add(block: Block) -> None:
+        def add(block: BitBlock) -> None:
             lanes, width = block.words.shape[1] * 32, block.columns.stop - block.columns.start
             drawn = np.empty_like(block.words)
             for lo, hi in cut(0, n, max(1, SAMPLE_PAIRS // lanes)):
@@ -161,7 +161,7 @@ class Contributions:
         prices = [each.member_prices for each in lists]
         return np.array([value(self.points, self.near, self.game, each) for each in prices])
 
-    def _add_units(self, block: Block, kernel: Any, more: Callable[[int, int], Any]) -> None:
+    def _add_units(self, block: BitBlock, kernel: Any, more: Callable[[int, int], Any]) -> None:
         """Call a kernel of `kernels.units` for batches of units; `more` has its last arguments."""
         labels = self.validation.codes[block.columns]
         bits = np.zeros((len(self.validation.classes), block.words.shape[1] * 32), np.uint8)
@@ -176,7 +176,7 @@ class Contributions:
         run(job, cut(0, len(self.units), JOB_UNITS), parallel=parallel)
 
 
-def in_lanes(importance: Integers | None, block: Block) -> Integers:
+def in_lanes(importance: Integers | None, block: BitBlock) -> Integers:
     """Per-point numbers padded to the words of a block: 0 where there is no validation point."""
     lanes = np.zeros(block.words.shape[1] * 32, np.int64)
     width = block.columns.stop - block.columns.start

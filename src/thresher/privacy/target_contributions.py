@@ -20,7 +20,7 @@ from thresher.array_types import Floats, Integers
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.labels import Classes
 from thresher.kernels.units import add_products, add_sum_squares
-from thresher.neighbors.blocks import Block
+from thresher.neighbors.blocks import BitBlock
 from thresher.passes.walk import visit
 from thresher.privacy.contributions import JOB_UNITS, Contributions, Units, in_lanes
 from thresher.sides.ball_side import BallSide
@@ -88,7 +88,7 @@ class TargetContributions(Contributions):
             return squares[self.units.order]
         squares = np.zeros(len(self.units), np.int64)
 
-        def add(block: Block) -> None:
+        def add(block: BitBlock) -> None:
             often = in_lanes(importance, block)
 
             def job(lo: int, hi: int) -> None:
