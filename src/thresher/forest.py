@@ -226,17 +226,18 @@ def forest_shapley(
     regression = check_task(task) == REGRESSION
     check_no_classes(classes) if regression else check_no_empty(empty)
     if in_parts or is_dask(X):
-        from thresher.passes import forest_growth, forest_passes
+        from thresher.passes.forest_growth import Growth, growth_of
+        from thresher.passes.forest_passes import forest_in_parts, forest_on_dask
 
         mean, progress = check_flag("mean", mean), check_flag("progress", progress)
         how = forest, (trees, folds, seed), X_val, y_val, check_semivalue(semivalue)
-        growth = forest_growth.Growth(*how, classes, mean)
+        growth = Growth(*how, classes, mean)
         if regression:
-            growth = forest_growth.growth_of(*how, mean=mean, empty=empty)
+            growth = growth_of(*how, mean=mean, empty=empty)
         if is_dask(X):
             check_no_limits(memory, checkpoint)
-            return forest_passes.forest_on_dask(X, y, growth, owners=owners, progress=progress)
-        return forest_passes.forest_in_parts(
+            return forest_on_dask(X, y, growth, owners=owners, progress=progress)
+        return forest_in_parts(
             X, y, growth, owners=owners, progress=progress, memory=memory, checkpoint=checkpoint
         )
     if regression:
