@@ -19,12 +19,11 @@ from thresher.inputs.checked_inputs import (
 )
 from thresher.metrics import measure
 from thresher.neighbors.kernel import check_kernel
-from thresher.runs.settings import REGRESSION, RETRAINING, Settings
+from thresher.runs.settings import REGRESSION, RETRAINING, Data, Settings
 from thresher.valuation import Valuation
 
 FAR = 1e30  # beyond all numbers that mean something
 
-Data = tuple[Any, Any, Any, Any]
 Checked = tuple[Points, Validation]
 
 

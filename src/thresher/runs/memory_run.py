@@ -16,10 +16,10 @@ from thresher.errors import LabelWarning, in_options
 from thresher.findings.label_findings import Findings
 from thresher.findings.review_list import review_list
 from thresher.runs.choice import original_settings
-from thresher.runs.chosen_method import Checked, Data, grown, value_data
+from thresher.runs.chosen_method import Checked, grown, value_data
 from thresher.runs.hints import category_hints, doubtful_labels, id_hints, run_hints
 from thresher.runs.next_step import DECIDED, clean_command
-from thresher.runs.settings import Settings
+from thresher.runs.settings import Data, Settings
 from thresher.runs.sources import check_lengths, read_sources
 from thresher.runs.unlabeled import suggest_labels
 from thresher.tables.columns import Columns
@@ -182,7 +182,7 @@ def value_files(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from thresher.runs.memory_run import value_files
-    >>> from thresher.runs.settings import Settings
+    >>> from thresher.runs.settings import Data, Settings
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lines = [f"{i % 20 + i / 100},{'ab'[i % 20 > 9]}" for i in range(100)]
     ...     lines[7] = "7.07,b"

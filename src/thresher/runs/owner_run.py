@@ -20,12 +20,12 @@ from thresher.passes.in_parts import Run
 from thresher.passes.memory import check_memory
 from thresher.passes.owner_passes import OWNER, OwnerRun, run_owners_on_dask
 from thresher.runs.choice import original_settings
-from thresher.runs.chosen_method import Data, grown, radius_of, target_data
+from thresher.runs.chosen_method import grown, radius_of, target_data
 from thresher.runs.file_run import FileRun
 from thresher.runs.memory_run import encoded
 from thresher.runs.results import about_cells, write_columns
 from thresher.runs.roles import role_record
-from thresher.runs.settings import REGRESSION, Settings
+from thresher.runs.settings import REGRESSION, Data, Settings
 from thresher.runs.sources import read_sources
 from thresher.runs.table_folder import cluster, file_partitions
 

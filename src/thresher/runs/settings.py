@@ -47,6 +47,8 @@ CHOICES = {  # of options that take one of a few words
     "engine": ("local", "dask"),
 }
 
+Data = tuple[Any, Any, Any, Any]  # points and validation set, as the functions take them
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -14,8 +14,7 @@ from thresher.inputs.checks import rows_text
 from thresher.inputs.coded import Coded
 from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import spelled
-from thresher.runs.chosen_method import Data
-from thresher.runs.settings import Settings
+from thresher.runs.settings import Data, Settings
 from thresher.tables.columns import Columns, entries_of
 from thresher.tables.reader import Table
 
