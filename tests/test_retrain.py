@@ -20,10 +20,10 @@ from sklearn.tree import DecisionTreeClassifier
 import thresher as th
 from thresher.games.semivalues import coalition_sizes
 from thresher.passes.checkpoint import Checkpoint
+from thresher.ranking import agreement
 from thresher.retrain.coalitions import permutation
 from thresher.retrain.engine import Journal, run
 from thresher.retrain.plans import LeaveOneOut, Limit, RandomSubsets, Start, Walks
-from thresher.retrain.running_means import agreement
 
 METHODS = {
     "data_shapley": ("shapley", {}),
