@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import discrete_gaussian_delta
 
 from thresher.errors import InputError
+from thresher.inputs.checked_inputs import check_validation
+from thresher.privacy import Cells
 from thresher.privacy.accountants import (
     Budget,
     discrete_mu,
@@ -24,6 +28,9 @@ from thresher.privacy.accountants import (
     sampled_epsilon,
     sampled_multiplier,
 )
+from thresher.privacy.cells_mechanism import CellsDesign
+from thresher.privacy.design import Setting
+from thresher.sides.ball_side import BallSide
 
 EPSILONS = st.floats(0.01, 20)
 DELTAS = st.floats(-30, -1).map(lambda power: 10.0**power)
@@ -148,6 +155,28 @@ def test_the_mu_of_a_pure_release_is_right_to_the_last_digits(epsilon):
         share = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
         assert mpmath.ncdf(-mu / 2) <= share
         assert mpmath.ncdf(-mu * (1 - mpmath.mpf(3e-5)) / 2) >= share
+
+
+PUBLIC = check_validation([[1.0, 0.0], [0.0, 1.0]], ["a", "b"], metric="cosine", classes=None)
+BASE = Setting(BallSide(PUBLIC, 0.5), Budget(1.0, 0.0), "add-remove", "point")
+MAP = Cells(cells=1).design(BASE).map
+
+
+@pytest.mark.parametrize("unit", ["point", "owner"])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+@given(epsilon=st.floats(1e-6, 100))
+@example(epsilon=0.3)
+@example(epsilon=1.1)
+@example(epsilon=2.7)
+def test_the_noise_of_cells_is_no_less_than_epsilon_needs(unit, adjacency, epsilon):
+    """In exact rationals: the votes that move over the scale, against all that is claimed."""
+    setting = replace(BASE, budget=Budget(epsilon, 0.0), adjacency=adjacency, unit=unit)
+    design = CellsDesign(setting, MAP)
+    for changed, votes in (("add-remove", design.votes), ("replace-one", 2 * design.votes)):
+        calibrated, claimed = votes / Fraction(design.laplace_scale), design.epsilon(changed, unit)
+        assert calibrated <= Fraction(claimed)
+        assert calibrated <= Fraction(repr(claimed))  # what a ledger adds up
+        assert calibrated >= Fraction(claimed) * (1 - Fraction(1, 2**50))
 
 
 def test_a_sampled_release_needs_a_delta_that_can_be_computed():

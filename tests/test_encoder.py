@@ -60,7 +60,8 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_cells_that_are_no_numbers_are_refused(entries, words):
-    check_refused(lambda: Encoder.fit(columns(x=entries)), "a.csv column 'x'", *words)
+    found = columns(x=entries, z=[0.5] * len(entries))
+    check_refused(lambda: Encoder.fit(found), "a.csv column 'x'", *words)
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.arrow"])
@@ -131,7 +132,14 @@ def test_there_are_at_most_a_thousand_categories():
     many = [str(i) for i in range(MOST_CATEGORIES + 1)]
     assert len(Encoder.fit(columns(categorical=("c",), c=many[:-1])).names) == MOST_CATEGORIES
     words = ("has 1001 categories, but at most 1000", "--ignore c")
-    check_refused(lambda: Encoder.fit(columns(categorical=("c",), c=many)), *words)
+    found = columns(categorical=("c",), c=many, z=[0.5] * len(many))
+    check_refused(lambda: Encoder.fit(found), *words)
+
+
+def test_the_only_feature_is_never_to_be_left_out():
+    for cells in (["abc", "1"], [1.0, float("inf")], [[1], [2]]):
+        said = check_refused(lambda cells=cells: Encoder.fit(columns(x=cells)), "column 'x'")
+        assert "leave it out" not in said
 
 
 def test_standardizing_uses_the_fitted_rows_only():

@@ -18,6 +18,7 @@ from thresher.cli import app
 from thresher.errors import in_options
 
 pytest.importorskip("cryptography")
+pytestmark = pytest.mark.filterwarnings("ignore:no ledger was given")
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(size=(360, 2))
@@ -79,10 +80,10 @@ def test_a_round_from_keys_to_values(folder, coordinator):
     assert digest in shown.output
     assert "nothing was sent" in shown.output
     assert len(ledger) == 0
-    wrong = joining(place, "north", url, "--digest", "00" * 32)
-    assert isinstance(wrong.exception, th.InputError)
+    wrong = joining(place, "north", url, "--digest", "00" * 32, "--no-ledger")
+    assert "this silo approved 0000" in str(wrong.exception)
     silos = [
-        th.federate.Silo(X[rows], Y[rows], key=th.federate.Key.load(place / f"{name}.key"), approve=digest)
+        th.federate.Silo(X[rows], Y[rows], key=th.federate.Key.load(place / f"{name}.key"), approve=digest, ledger=None)
         for name, rows in (("south", slice(160, 260)), ("west", slice(260, 360)))
     ]  # fmt: skip
     for silo in silos:  # the columns of files have names, those of arrays have none
@@ -90,6 +91,9 @@ def test_a_round_from_keys_to_values(folder, coordinator):
     threads = [threading.Thread(target=silo.join, args=[url], daemon=True) for silo in silos]
     for thread in threads:
         thread.start()
+    for words in ([], ["--ledger", place / "north.db", "--no-ledger"]):
+        refused = joining(place, "north", url, "--digest", digest, *words).exception
+        assert "--no-ledger" in str(refused)
     files = ["--out", place / "values.csv", "--out-prices", place / "mine.json"]
     done = joining(place, "north", url, "--digest", digest, "--ledger", place / "north.db", *files)
     assert done.exit_code == 0, done.output
@@ -175,7 +179,7 @@ def test_a_round_without_noise_from_files(folder):
         assert "X has NaN or infinite values in row 0" in str(odd)  # before the round
 
         silos = [
-            th.federate.Silo(_frame(X[rows]), Y[rows], approve=digest, reveal_exact_counts=True,
+            th.federate.Silo(_frame(X[rows]), Y[rows], approve=digest, reveal_exact_counts=True, ledger=None,
                              key=th.federate.Key.load(place / f"{name}.key"))
             for name, rows in (("north", slice(60, 160)), ("south", slice(160, 260)))
         ]  # fmt: skip

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ from thresher.privacy.noise import Seeded
 pytest.importorskip("cryptography")
 
 federate = th.federate
+NO_LEDGER = "ignore:no ledger was given:thresher.errors.ThresherWarning"
+pytestmark = pytest.mark.filterwarnings(NO_LEDGER)
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(700, 3))
 Y = np.where(X[:, 0] + 0.3 * RANDOM.normal(size=700) > 0, "yes", "no")
@@ -85,7 +89,9 @@ def run(task, silos, leaving=()):
 
 def make_silos(task, **more):
     return {
-        name: federate.Silo(X[part], Y[part], key=KEYS[name], approve=task, **more)
+        name: federate.Silo(
+            X[part], Y[part], key=KEYS[name], approve=task, **{"ledger": None, **more}
+        )
         for name, part in zip(NAMES, PARTS)
     }
 
@@ -214,6 +220,108 @@ def test_an_owners_ledger_refuses_points_and_a_silo_costs_what_its_points_do(tas
     assert paid == pytest.approx(2 * gaussian_mu(1.0, 1e-6) ** 2, rel=1e-3)
 
 
+def charged(task, folder, **terms):
+    """The mu of the length that one silo's ledger of these terms is charged for."""
+    ledger = th.Ledger.create(folder / "l.db", epsilon=90, delta=1e-6, **terms)
+    owners = ["me"] * 9 if task.terms["unit"] == "owner" else None
+    silo = federate.Silo(
+        X[:9, :1], ["a"] * 9, key=KEYS["north"], approve=task, owners=owners, ledger=ledger
+    )
+    silo._charge(task, bytes(32))
+    return math.sqrt(ledger.spent().mu_squared)
+
+
+PLACES = [[0.0], [100.0], [100.0]]  # a point is near one validation point, two, or none
+SOME = [(), ((0, "a"),), ((100, "a"),), ((0, "a"), (100, "b")), ((100, "a"),) * 3]
+MANY = [((0, "a"),) * 1023, ((100, "a"),) * 723]
+THEIRS = [((0, "a"),), ((100, "a"),), ((0, "b"), (100, "b")), *MANY]
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("unit", ["owner", "silo"])
+def test_a_patient_moves_the_sum_by_no_more_than_each_ledger_is_charged(unit, adjacency, tmp_path):
+    """Every pair: some patient's points, in either of two silos, beside some points of others.
+
+    A patient of one point is what a ledger of points protects. Others are one owner in each silo
+    of a task that protects owners.
+    """
+    task = federate.Task.create(
+        PLACES, ["a", "b", "a"], silos=PUBLIC, key=OWN, fewest=3, epsilon=1, delta=1e-6, unit=unit,
+        metric="euclidean", radius=1.0, bound=1, points_per_owner=3, adjacency=adjacency,
+    )  # fmt: skip
+
+    def table(rows, patient):
+        whose = ["other"] * len(rows) + ["patient"] * len(patient)
+        places = [[float(place)] for place, _ in (*rows, *patient)] or np.empty((0, 1))
+        owners = whose if unit == "owner" else None
+        labels = [label for _, label in (*rows, *patient)]
+        return Holding.of(task, places, labels, owners).table(task)
+
+    mine = {(rows, who): table(rows, who) for rows in SOME for who in [(), *THEIRS]}
+    moves = {"owner": [], "point": []}
+    for here, there, old, new in itertools.product(SOME, SOME, THEIRS, [(), *THEIRS]):
+        if (new == ()) != (adjacency == "add-remove"):
+            continue
+        same = mine[here, new] - mine[here, old]
+        apart = mine[here, ()] - mine[here, old] + mine[there, new] - mine[there, ()]
+        worst = max(float((same**2).sum()), float((apart**2).sum()))
+        moves["owner"].append(worst)
+        if len(old) == 1 and len(new) <= 1:
+            moves["point"].append(worst)
+    unclipped = task.design.scale**2 * task.design.bound
+    for ledger, squares in moves.items():
+        folder = tmp_path / ledger
+        folder.mkdir()
+        mu = charged(task, folder, unit=ledger, adjacency=adjacency)
+        assert task.design.mu(math.sqrt(max(squares))) <= mu * (1 + 1e-9)
+        if (unit, ledger, adjacency) == ("silo", "owner", "replace-one"):
+            assert max(squares) > 7.9 * unclipped, "8 B is needed, and 6 B would be too little"
+        if (unit, ledger, adjacency) == ("silo", "owner", "add-remove"):
+            assert max(squares) > 1.9 * unclipped, "2 B is needed"
+
+
+def test_a_task_of_silos_states_what_its_owners_lose():
+    found = make_task(unit="silo", points_per_owner=200, adjacency="replace-one")
+    record = found.record(found.design)
+    delta, mu = 1e-6, gaussian_mu(1.0, 1e-6) / math.sqrt(2)  # of a squared length B
+    for name, square in {
+        "epsilon_add_remove": 1, "epsilon_replace_one": 2, "epsilon_add_remove_point": 2,
+        "epsilon_replace_one_point": 6, "epsilon_add_remove_owner": 2,
+        "epsilon_replace_one_owner": 8,
+    }.items():  # fmt: skip
+        want = gaussian_epsilon(mu * math.sqrt(square), delta)
+        assert record[name] == pytest.approx(want, rel=1e-3), name
+    assert record["unit"] == "silo"
+    two = gaussian_epsilon(mu * math.sqrt(32), delta)  # two silos are left, and two joined
+    assert found.epsilon_two_silos == pytest.approx(two, rel=1e-3)
+    assert "epsilon_replace_one_owner" not in make_task().record(make_task().design)
+
+
+@pytest.mark.parametrize("filter_", ["gaussian", "basic"])
+def test_old_charges_of_silos_count_for_what_is_proved(filter_, tmp_path):
+    """Older versions charged a ledger of owners for one replaced point of a silo, which is 6 B."""
+    terms = {"unit": "owner", "adjacency": "replace-one", "filter": filter_}
+    for unit, short in (("owner", False), ("silo", True)):
+        task = make_task(unit=unit, points_per_owner=200)
+        about = task.record(task.design) | {"unit": "owner"}
+        ledger = th.Ledger.create(tmp_path / f"{unit}.db", epsilon=50, delta=1e-3, **terms)
+        paid = task.design.cost("replace-one", "point" if short else "owner", filter_)
+        ledger.charge("federated round 00", paid, about)
+        if not short:
+            assert ledger.spent() == paid
+        elif filter_ == "gaussian":
+            proved = task.design.cost("replace-one", "part", filter_)
+            assert ledger.spent().mu_squared == pytest.approx(proved.mu_squared, rel=1e-8)
+        else:
+            proved = task.design.cost("replace-one", "part", filter_)
+            assert ledger.spent().epsilon == pytest.approx(proved.epsilon, rel=1e-6)
+            assert ledger.spent().epsilon >= proved.epsilon > paid.epsilon
+    new = make_task(unit="silo", points_per_owner=200)
+    ledger = th.Ledger.create(tmp_path / "new.db", epsilon=50, delta=1e-3, **terms)
+    ledger.charge("x", new.design.cost("replace-one", "part", filter_), new.record(new.design))
+    assert ledger.spent() == new.design.cost("replace-one", "part", filter_)
+
+
 @pytest.mark.parametrize("unit", ["owner", "silo"])
 def test_a_unit_is_clipped_as_a_whole(unit):
     task = make_task(unit=unit, points_per_owner=200)
@@ -227,11 +335,13 @@ def test_a_unit_is_clipped_as_a_whole(unit):
 
 def test_a_silo_takes_part_in_the_task_it_approved_alone(task):
     other = make_task(epsilon=2)
-    silo = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task.digest)
+    silo = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task.digest, ledger=None)
     assert silo.check(task) is task
     with pytest.raises(InputError, match="ask the other silos"):
         silo.check(other)
-    owned = federate.Silo(X[:9], Y[:9], key=KEYS["north"], approve=task, owners=["a"] * 9)
+    owned = federate.Silo(
+        X[:9], Y[:9], key=KEYS["north"], approve=task, owners=["a"] * 9, ledger=None
+    )
     with pytest.raises(InputError, match="protects each point"):
         owned.check(task)
 
@@ -240,6 +350,24 @@ def changed(task, **more):
     document = json.loads(json.dumps(task.document()))
     document["terms"] |= more
     return document
+
+
+def test_a_silo_has_a_ledger_or_says_that_it_has_none(task, tmp_path):
+    own = {"key": KEYS["north"], "approve": task.digest}
+    with pytest.raises(TypeError, match="ledger"):
+        federate.Silo(X[:9], Y[:9], **own)
+    silo = federate.Silo(X[:9], Y[:9], **own, ledger=None)
+    with pytest.warns(th.errors.ThresherWarning, match="no ledger was given: nothing adds up"):
+        silo.check(task)
+    ledger = th.Ledger.create(tmp_path / "l.db", epsilon=3, delta=1e-6)
+    exact = federate.Task.create_revealing_exact_counts(
+        th.NeighborCounts(X_VAL, Y_VAL), silos=PUBLIC, key=OWN, fewest=3
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert federate.Silo(X[:9], Y[:9], **own, ledger=ledger).check(task) is task
+        open_ = {"key": KEYS["north"], "approve": exact, "reveal_exact_counts": True}
+        assert federate.Silo(X[:9], Y[:9], **open_, ledger=None).check(exact) is exact
 
 
 def test_a_changed_task_is_refused(task):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -260,6 +261,63 @@ def test_a_file_that_does_not_fit_is_one_line_and_leaves_nothing():
         check_line(done, f"cannot write {out}: File too large")
     Path("q.csv").unlink()
     assert sorted(Path.cwd().iterdir()) == before
+
+
+@pytest.fixture
+def small_disk():
+    """A folder on a disk with room for 64 kB."""
+    Path("disk").mkdir()
+    mounted = waits.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "disk"])
+    if mounted.returncode:
+        pytest.skip("only the administrator of a machine can make a small disk")
+    yield Path("disk")
+    assert waits.run(["umount", "disk"]).returncode == 0
+
+
+def check_summary(done, why, report, *complete):
+    """That a run printed its summary, though the report could not be written."""
+    *said, last, note = done.stderr.splitlines()
+    assert done.returncode == 1, done.stderr
+    assert said[0].startswith("valued ")
+    assert last == f"thresher: cannot write {report}: {why}"
+    known = f"complete: {', '.join(complete)}; " if complete else ""
+    way_out = "make room, then run the same command with --force"
+    assert note == f"{known}not written: {report}; what is said above holds: {way_out}"
+    assert [line for line in said if line.startswith("wrote ")] == [f"wrote {x}" for x in complete]
+    assert not Path(report).exists()
+
+
+VALUING = ("value", "p.csv", "--trees", "4")
+PAGE = "disk/r.html"
+FULL = "No space left on device"
+
+
+def test_a_disk_that_is_full_keeps_the_summary_and_what_is_complete(small_disk):
+    done = run(*VALUING, "--out", "disk/o.parquet", "--report", PAGE)
+    check_summary(done, FULL, PAGE, "disk/o.parquet")
+    assert any(line.startswith("suggestions: ") for line in done.stderr.splitlines())
+    assert len(th.Valuation.load("disk/o.parquet")) == 60
+    assert [path.name for path in Path("disk").iterdir()] == ["o.parquet"]
+    alone = run(*VALUING, "--report", PAGE)
+    check_summary(alone, FULL, PAGE)
+    assert alone.stdout.count("\n") == 61  # the table
+    told = run(*VALUING, "--report", PAGE, "--json")
+    assert len(json.loads(told.stdout)["rows"]) == 60
+    Path("disk", "rest").write_bytes(b"x" * (shutil.disk_usage("disk").free - 4096))
+    owners = ("--players", "owners", "--owner", "v", "--report", PAGE)
+    check_summary(
+        run(*VALUING, *owners, "--out", "o.csv"), FULL, PAGE, "o.csv", "o.csv.record.json"
+    )
+    done = run(*VALUING, "--out", "disk/p.parquet", "--report", "r.html")
+    assert "complete: r.html; not written: disk/p.parquet; " in done.stderr
+    assert "--values" not in done.stderr
+    assert Path("r.html").exists()
+
+
+def test_a_report_that_is_too_large_keeps_the_summary():
+    limited = SMALL.replace("(200, 200)", "(20_000, 20_000)")
+    words = [sys.executable, "-c", limited, *VALUING, "--out", "o.csv", "--report", "r.html"]
+    check_summary(waits.run(words), "File too large", "r.html", "o.csv", "o.csv.record.json")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

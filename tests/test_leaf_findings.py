@@ -188,3 +188,16 @@ def test_the_others_are_all_rows_in_the_leaf_those_that_grew_the_tree_too():
         assert found.agree[row] == pytest.approx(want[y[row] + 1], abs=1e-6)
         want[y[row] + 1] = -1
         assert found.best_share[row] == pytest.approx(want.max(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [(["a"], False), (["a", "b"], False), (["a"] * 30, False), (["a", "b", "a"], False),
+     (["a", "b"] * 5, True)],
+)  # fmt: skip
+def test_one_class_or_a_few_rows_have_no_forecast(labels, told):
+    X = np.arange(len(labels), dtype=float)[:, None]
+    _, found = th.forest_findings(X, labels, trees=20)
+    assert (found.forecast is not None) == told
+    nothing = len(labels) < 3 or len(set(labels)) == 1
+    assert (found.counts()["outlier"] == len(labels)) == nothing

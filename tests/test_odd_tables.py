@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -88,8 +89,10 @@ def test_an_option_that_is_given_twice_is_refused_and_none_is_dropped():
     "options", ["--date born", "--categorical x --date born", "--date born=%d"]
 )
 def test_a_column_that_is_left_out_has_no_other_option_in_the_suggested_line(options):
-    put("a.csv", "\n".join(["x,y,born", *rows_of(24, born)]))
-    said = said_by(1, "value", "a.csv", *options.split(), "--out", "v.csv")
+    put("a.csv", "\n".join(["x,y,born", *rows_of(24, lambda row: "")]))
+    put("b.csv", "\n".join(["x,y", *rows_of(8)]))
+    wanted = *options.split(), "--validation", "b.csv", "--out", "v.csv"
+    said = said_by(1, "value", "a.csv", *wanted)
     assert "not one of the features" not in said
     line = said.partition("this line solves it: ")[2].strip()
     assert "--ignore born" in line
@@ -97,10 +100,71 @@ def test_a_column_that_is_left_out_has_no_other_option_in_the_suggested_line(opt
     said_by(0, *shlex.split(line)[1:])
 
 
+@pytest.mark.parametrize("options", [(), ("--date", "born"), ("--date", "born=%d")])
+def test_dates_that_no_option_reads_are_not_left_out_by_the_suggested_line(options):
+    put("a.csv", "\n".join(["x,y,born", *rows_of(24, born)]))
+    line = said_by(1, "value", "a.csv", *options, "--out", "v.csv").splitlines()[-1]
+    assert line.startswith("this line does not solve everything; ")
+    assert "--ignore" not in line
+
+
+@pytest.mark.parametrize(
+    ("theirs", "wanted"),
+    [
+        ("1.5", ""),  # as the points have it
+        ("inf", " --na inf"),
+        ("?", " --na '?'"),
+        ("1 kg", None),
+    ],
+)
+def test_a_line_solves_what_only_the_validation_set_has(theirs, wanted):
+    put("a.csv", "\n".join(["x,y,size", *rows_of(24, lambda row: f"{row}.5")]))
+    cells = [f"{row}.5" for row in range(8)]
+    cells[5] = theirs
+    put("b.csv", "\n".join(["x,y,size", *rows_of(8, cells.__getitem__)]))
+    done = thresher("value", "a.csv", "--validation", "b.csv", "--trees", "2", "--out", "v.csv")
+    if wanted == "":
+        assert done.returncode == 0, done.stderr
+        return
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("this line solves it: ") == (wanted is not None)
+    assert "--ignore" not in line
+    if wanted is not None:
+        assert wanted in line
+        said_by(0, *shlex.split(line.partition(": ")[2])[1:])
+
+
+@pytest.mark.parametrize(
+    ("column", "kept"), [("", False), ("same", False), ("p-{row}", False), ("{row}.5", True)]
+)
+def test_a_feature_that_the_validation_set_lacks_is_kept_if_it_has_a_meaning(column, kept):
+    put("a.csv", "\n".join(["x,y,own", *rows_of(24, lambda row: column.format(row=row))]))
+    put("b.csv", "\n".join(["x,y", *rows_of(8)]))
+    wanted = "--features", "x,own", "--validation", "b.csv", "--trees", "2", "--out", "v.csv"
+    line = thresher("value", "a.csv", *wanted).stderr.splitlines()[-1]
+    assert line.startswith("this line does not solve everything; ") == kept
+    if not kept:
+        said_by(0, *shlex.split(line.partition(": ")[2])[1:])
+
+
+def test_owners_that_are_missing_are_not_given_up_by_the_suggested_line():
+    def owner(row):
+        return "" if row == 5 else f"clinic {row % 3}"
+
+    put("a.csv", "\n".join(["x,y,from", *rows_of(24, owner)]).replace("7,dog", "?,dog", 1))
+    said = said_by(1, "value", "a.csv", "--owner", "from", "--out", "v.csv")
+    assert "missing owners in row 5" in said
+    assert "also: a.csv column 'x' has cells that are not numbers: '10?'" in said
+    line = said.splitlines()[-1]
+    assert line.startswith("this line does not solve everything; ")
+    assert "--owner from" in line
+    assert "--ignore" not in line
+
+
 def test_dates_of_several_formats_are_not_said_to_be_readable_as_they_are():
     put("a.csv", "\n".join(["x,y,born", *rows_of(24, born)]))
     said = said_by(0, "inspect", "a.csv")
-    assert "or write its dates in one format, and turn it into numbers with --date born" in said
+    assert ": write its dates in one format, and turn it into numbers with --date born" in said
 
 
 def born(row):
@@ -127,26 +191,52 @@ def test_inspect_describes_labels_such_as_na_as_value_reads_them():
     )
 
 
-def test_one_class_is_nothing_to_learn_from_for_inspect_and_value():
-    put("one.csv", "x,y\n1,a\n2,a\n3,a\n")
-    inspected = said_by(0, "inspect", "one.csv")
-    valued = said_by(0, "value", "one.csv", "--trees", "2", "--out", "v.csv")
-    for said in (inspected, valued):
-        assert "hint: there is only one class, so no label can be wrong" in said
-        assert "ready" not in said
-        assert "stands out" not in said
-    put("two.csv", "x,y\n1,a\n2,b\n3,a\n")
-    assert "one class" not in said_by(0, "inspect", "two.csv")
+@pytest.mark.parametrize(
+    ("rows", "about", "way"),
+    [("1,a", "has 1 row: nothing can be said", "at least 3 are needed"),
+     ("1,a\n2,b", "has 2 rows: nothing can be said", "at least 3 are needed"),
+     ("1,a\n" * 30, "has one class only, 'a': nothing can be said", "with --label")],
+)  # fmt: skip
+@pytest.mark.parametrize("how", [(), ("--method", "knn"), ("--holdout", "0.3")])
+def test_one_class_and_two_rows_say_nothing_and_are_refused(rows, about, way, how):
+    put("few.csv", f"x,y\n{rows}\n")
+    for said in (
+        said_by(0, "inspect", "few.csv", "--label", "y"),
+        said_by(1, "value", "few.csv", "--label", "y", *how, "--out", "v.csv"),
+        said_by(1, "value", "few.csv", "--label", "y", *how, "--json"),
+    ):
+        assert about in said
+        assert way in said
+        assert not re.search("ready|stands out|wrong labels expected", said)
+    assert not Path("v.csv").exists()
+
+
+def test_two_rows_of_numbers_are_refused_and_three_rows_have_no_forecast():
+    put("few.csv", "x,y\n1,2.5\n2,3.5\n")
+    assert "has 2 rows: nothing" in said_by(1, "value", "few.csv", "--task", "regression")
+    put("few.csv", "x,y\n1,a\n2,b\n3,a\n")
+    assert "nothing can be said" not in said_by(0, "inspect", "few.csv")
+    assert "wrong labels expected" not in said_by(0, "value", "few.csv", "--out", "v.csv")
+
+
+def test_one_class_in_files_larger_than_memory_is_refused():
+    for name in ("p.csv", "v.csv"):
+        put(name, "x,y\n" + "1,a\n2,a\n" * 20)
+    how = "--validation", "v.csv", "--memory", "1GB", "--metric", "euclidean", "--out", "o.csv"
+    assert "has one class only, 'a'" in said_by(1, "value", "p.csv", "--label", "y", *how)
 
 
 def test_a_few_rows_have_no_label_that_is_clearly_wrong():
-    for count, other in ((2, 0), (9, 3), (10, 3)):
+    for count, other in ((3, 0), (9, 3), (10, 3)):
         lines = [f"{row},{'b' if row == other else 'a'}" for row in range(count)]
         put("few.csv", "\n".join(["x,y", *lines]))
         said = said_by(0, "value", "few.csv", "--label", "y", "--out", "v.csv", "--force")
         assert ("0 relabel" in said) == (count < 10), said
         assert "0 drop" in said
-        assert ("to act on it" in said) == (count == 10)
+        assert "to act on it" not in said
+        assert ("\nchange no row without a look: the marked rows are so few" in said) == (
+            count == 10
+        )
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -172,7 +262,7 @@ def test_codes_that_repeat_are_said_to_be_no_ids_yet():
     put("a.csv", "\n".join(["number,x,y", *(f"A-{row % 47},{line}" for row, line in enumerate(rows_of(48)))]))  # fmt: skip
     said = said_by(0, "inspect", "a.csv")
     assert "  number  text            0         47  codes that repeat, 1 of them\n" in said
-    assert "or give each row a code of its own, and name it with --id number" in said
+    assert ": give each row a code of its own, and name it with --id number, or leave" in said
     said = said_by(1, "value", "a.csv", "--id", "number")
     assert "not distinct: 'A-0' in rows 0, 47: give each row its own, or leave --id out" in said
 

@@ -67,12 +67,13 @@ def test_forty_owners_of_numbers_equal_rational_arithmetic():
 
 @pytest.mark.parametrize("semivalue", RULES, ids=str)
 def test_owners_of_one_number_are_points(semivalue):
-    from thresher.games.targets import quadratics
+    from thresher.games.targets import Grid, TargetGame, sums_of
 
     z = np.random.default_rng(0).integers(-400, 600, 300)
-    sums = np.array([[300], [z.sum()], [0], [(z**2).sum()]])
-    a, b, c = quadratics(sums, np.zeros(1, np.int64), 70, named(semivalue))[:, 0]
-    check_close(values(np.ones(300), z, 70, semivalue), a + b * z + c * z**2)
+    game = TargetGame(np.zeros(1), 70.0, Grid(1.0), named(semivalue))
+    a, b, c, center = game.prices(sums_of(z), slice(None))[:, 0]
+    r = z - center
+    check_close(values(np.ones(300), z, 70, semivalue), a + b * r + c * r**2)
 
 
 @pytest.mark.parametrize("semivalue", ["shapley", "banzhaf"])

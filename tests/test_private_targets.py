@@ -192,7 +192,7 @@ def test_a_table_without_clipping_and_noise_gives_the_exact_values():
     rounded = (low + high) / 2 + (high - low) / 2 * steps(
         inside.points.codes / found._design.setting._half
     ) / G
-    inside.points = replace(inside.points, codes=found._design.setting.side.grid.steps(rounded))
+    inside.points = replace(inside.points, codes=found._design.setting.side.grid.codes(rounded))
     values = inside.values([found._design.setting.exact_prices(inside)])[0]
     exact = th.tknn_shapley(X, rounded, V, W, **ABOUT).values
     np.testing.assert_allclose(values, exact, atol=1e-9 * np.abs(exact).max())

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 
 import thresher as th
 from thresher.games.moments import moments
-from thresher.games.targets import Grid, quadratics
+from thresher.games.targets import Grid, TargetGame, sums_of
 from thresher.passes import checkpoint as resume
 from thresher.passes.memory import Account
 
@@ -137,15 +137,11 @@ def test_moments_equal_sums_over_sizes(semivalue):
 
 def test_newcomers_are_priced_as_if_they_were_there():
     rng = np.random.default_rng(2)
-    u, new, t, empty = rng.integers(-50, 50, 6), 17, np.array([4]), 3
-
-    def sums(targets):
-        squares = targets.astype(np.int64) ** 2
-        return np.array([[len(targets)], [targets.sum()], [0], [squares.sum()]])
-
-    member = quadratics(sums(np.append(u, new)), t, empty, "shapley")[:, 0]
-    newcomer = quadratics(sums(u), t, empty, "shapley", newcomer=True)[:, 0]
-    worth = [a + b * new + g * new**2 for a, b, g in (member, newcomer)]
+    u, new = rng.integers(-50, 50, 6).astype(float), 17.0
+    game = TargetGame(np.array([4.0]), 3.0, Grid(1.0))
+    member = game.all_prices(sums_of(np.append(u, new)), slice(None))[[0, 1, 2, 9], 0]
+    newcomer = game.all_prices(sums_of(u), slice(None))[[3, 4, 5, 9], 0]
+    worth = [a + (new - c) * (b + (new - c) * g) for a, b, g, c in (member, newcomer)]
     assert worth[0] == pytest.approx(worth[1], rel=1e-13)
 
 
@@ -488,12 +484,20 @@ def test_empty_is_needed_without_a_validation_set_and_is_for_regression():
         th.knn_shapley(X, y, X, y, task="regression", utility="jia2019", empty=1.0)
 
 
-def test_the_grid_is_finer_than_a_part_in_two_to_the_32():
+def test_the_grid_keeps_all_digits_of_targets_that_are_not_tiny():
     grid = Grid.over(-3.0, 1e4)
-    assert grid.step * 2**32 <= 2 * (1e4 + 3)
-    targets = np.linspace(-3, 1e4, 1000)
-    assert abs(grid.center + grid.step * grid.steps(targets) - targets).max() <= grid.step / 2
-    assert abs(grid.steps(targets)).max() <= 2**31
+    targets = np.concatenate([np.linspace(-3, 1e4, 1000), [1e-7 / 3, 0.0, -0.0]])
+    assert grid.rounded(targets).tolist() == targets.tolist()
+    assert abs(grid.rounded(targets) / grid.step).max() <= 2**92
+    codes = grid.codes(targets)
+    assert grid.numbers(codes).tolist() == targets.tolist()
+    assert np.argsort(codes, kind="stable").tolist() == np.argsort(targets, kind="stable").tolist()
+    coarse = Grid.coarse(-3.0, 1e4)  # of private tables and of old files
+    assert coarse.step * 2**32 <= 2 * (1e4 + 3)
+    assert abs(coarse.center + coarse.step * coarse.codes(targets) - targets).max() <= (
+        coarse.step / 2
+    )
+    assert abs(coarse.codes(targets)).max() <= 2**31
 
 
 def test_a_task_is_never_guessed():

@@ -11,10 +11,11 @@ from pages import DATA, blobs, overlapping, value
 import thresher as th
 from thresher.findings.advice import SUGGESTIONS
 from thresher.findings.explanation import explain
+from thresher.findings.false_alarms import FalseAlarms
 from thresher.report import gather
 from thresher.report.coverage import ClassCoverage, Coverage
 from thresher.report.removal import CrossCheck
-from thresher.report.suggestions import FalseAlarms, Suggestions
+from thresher.report.suggestions import Suggestions
 from thresher.report.verdict import judge
 
 # the verdict

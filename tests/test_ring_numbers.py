@@ -14,10 +14,17 @@ from mpmath import mp, mpf
 from oracles import coalition_weight, mpf_of, semivalues
 
 import thresher as th
-from thresher.games.ring_targets import ring_quadratics
-from thresher.games.targets import growth, quadratics, sums_of
+from thresher.games.ring_targets import RingTargetGame
+from thresher.games.targets import (
+    Grid,
+    TargetGame,
+    moved,
+    sums_of,
+    with_changes,
+)
 from thresher.kernels.integrals import ring_target_integrals
-from thresher.kernels.target_sums import sum_codes, sum_visit_codes
+from thresher.kernels.target_sums import ENTRIES, sum_codes, sum_visit_codes
+from thresher.neighbors.groups import by_entry
 from thresher.passes import in_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.ThresherWarning")
@@ -90,6 +97,17 @@ def test_values_equal_enumeration_of_all_coalitions(semivalue, seed, points):
         assert abs(found.efficiency_gap()) <= 1e-12 * max(1.0, abs(found.utility_none))
 
 
+def ring_prices(sums, judges, empty, weights, semivalue):
+    about = np.asarray(judges, float), float(empty), Grid(1.0), semivalue
+    game = RingTargetGame(*about, weights=tuple(weights))
+    return game.all_prices(sums, slice(None))
+
+
+def paid(prices, target):
+    a, b, c, center = prices
+    return a + (target - center) * (b + (target - center) * c)
+
+
 def in_steps(rows, weights, u, t, empty):
     """The utility of a coalition of points on the grid; rows has the ring of each point."""
 
@@ -115,27 +133,22 @@ def test_prices_equal_enumeration_over_weights_of_six_orders(semivalue, exponent
     weights = 10.0 ** np.array(exponents)
     rows, u = np.array(points, np.int64).T
     rows %= len(weights)
-    t, empty, moved, new = others
+    t, empty, other, new = others
     sums = np.stack([sums_of(u[rows == ring]) for ring in range(len(weights))], axis=1)
-    table = ring_quadratics(
-        sums.reshape(-1, 1), np.array([t]), empty, weights, named(semivalue)
-    )[..., 0]  # fmt: skip
-    size = 2.0**66
-
-    def paid(price, target):
-        return price[0] + target * (price[1] + target * price[2])
-
+    table = ring_prices(sums.reshape(-1, 1), [t], empty, weights, named(semivalue))[..., 0]
+    size, members, newcomers = 2.0**66, [0, 1, 2, 9], [3, 4, 5, 9]
     wanted = semivalues(in_steps(rows, weights, u, t, empty), len(u), semivalue)
-    found = [paid(table[0, :, ring], float(each)) for ring, each in zip(rows, u)]
+    found = [paid(table[members, ring], float(each)) for ring, each in zip(rows, u)]
     assert_close(np.array(found) / size, wanted / size)
-    changed = np.array([moved, *u[1:]])
+    changed = np.array([other, *u[1:]])
     wanted = semivalues(in_steps(rows, weights, changed, t, empty), len(u), semivalue)[0]
-    grown = growth(table[2, :, rows[0]], np.array(float(u[0])), float(moved))
-    assert_close((found[0] + grown) / size, wanted / size)
+    prices = with_changes(table[:, rows[:1]])[:, 0]
+    now = [paid([*prices[k : k + 3], prices[-1]], float(u[0])) for k in (0, 3, 6)]
+    assert_close(moved(now, float(other - u[0])) / size, wanted / size)
     for ring in range(len(weights)):
         joined = [*rows, ring], weights, [*u, new], t, empty
         wanted = semivalues(in_steps(*joined), len(u) + 1, semivalue)[-1]
-        assert_close(paid(table[1, :, ring], float(new)) / size, wanted / size)
+        assert_close(paid(table[newcomers, ring], float(new)) / size, wanted / size)
 
 
 def by_sizes(counts, first, weights, ring, own, empty, semivalue):
@@ -183,15 +196,13 @@ def test_hundreds_of_near_points_equal_sums_in_forty_digits(semivalue, counts, r
     first = [rng.integers(-(2**31), 2**31, count).tolist() for count in counts]
     weights, empty = (1.0, ratio), 2**30
     sums = np.stack([sums_of(np.array(each)) for each in first], axis=1)
-    table = ring_quadratics(
-        sums.reshape(-1, 1), np.array([0]), empty, np.array(weights), named(semivalue)
-    )[0, ..., 0]  # fmt: skip
+    table = ring_prices(sums.reshape(-1, 1), [0], empty, weights, named(semivalue))[..., 0]
     own = [first[ring][0] for ring in (0, 1)]
     wanted = [
         float(by_sizes(counts, first, weights, ring, own[ring], empty, semivalue))
         for ring in (0, 1)
     ]
-    found = [table[0, k] + u * (table[1, k] + u * table[2, k]) for k, u in enumerate(own)]
+    found = [paid(table[[0, 1, 2, 9], k], float(u)) for k, u in enumerate(own)]
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13 * np.abs(wanted).max())
 
 
@@ -200,17 +211,18 @@ def test_hundreds_of_near_points_equal_sums_in_forty_digits(semivalue, counts, r
 def test_equal_weights_equal_the_closed_form_of_the_box(semivalue, near):
     rng = np.random.default_rng(near)
     rings = rng.integers(0, 3, near)
-    u, judges, empty = rng.integers(-(2**31), 2**31, near), np.array([2**29]), -(2**28)
+    u, judges, empty = rng.integers(-(2**31), 2**31, near), np.array([2.0**29]), -(2.0**28)
     sums = np.stack([sums_of(u[rings == ring]) for ring in range(3)], axis=1)
-    box = quadratics(sums.sum(axis=1), judges, empty, named(semivalue))[:, 0]
+    game = TargetGame(judges, empty, Grid(1.0), named(semivalue))
+    box = game.prices(sums.sum(axis=1), slice(None))[:, 0]
     for table, width in ((sums.sum(axis=1, keepdims=True), 1), (sums, 3)):
-        found = ring_quadratics(
-            table.reshape(-1, 1), judges, empty, np.full(width, 0.25), named(semivalue)
-        )[0, ..., 0]  # fmt: skip
+        found = ring_prices(
+            table.reshape(-1, 1), judges, empty, [0.25] * width, named(semivalue)
+        )[[0, 1, 2, 9], ..., 0]  # fmt: skip
         few = u[:20].astype(np.float64)
         own = found[:, rings[:20] if width > 1 else np.zeros(len(few), int)]
-        paid, wanted = (a + few * (b + few * c) for a, b, c in (own, box))
-        np.testing.assert_allclose(paid, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+        got, wanted = (paid(each, few) for each in (own, box))
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("semivalue", ["shapley", th.Beta(0.3, 2.5)], ids=str)
@@ -229,24 +241,25 @@ def test_kernels_are_the_same_in_plain_python(semivalue):
 def test_sums_of_rings_are_those_of_their_members():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, (9, 5)).astype(np.uint8)
-    u, whose = rng.integers(-(2**31), 2**31, 9), rng.integers(0, 2, 9)
-    wanted = np.zeros((4, 6, 5), np.int64)
+    u, whose = np.rint(rng.normal(size=9) * 2.0 ** rng.integers(0, 90, 9)), rng.integers(0, 2, 9)
+    wanted = np.zeros((ENTRIES, 6, 5), np.int64)
     for owner in range(2):
         for ring in range(3):
             for v in range(5):
                 some = u[(whose == owner) & (codes[:, v] == 3 - ring)]
                 wanted[:, owner * 3 + ring, v] = sums_of(some)[:, 0]
     for kernel in (sum_codes, sum_codes.py_func):
-        found = np.zeros_like(wanted)
-        kernel(codes, 0, 2, 3, u, whose, found)
-        kernel(codes, 2, 5, 3, u, whose, found)
-        assert found.tolist() == wanted.tolist()
+        found = np.zeros((30, ENTRIES), np.int64)
+        kernel(codes, 0, 2, 3, u, 1.0, whose, 5, found)
+        kernel(codes, 2, 5, 3, u, 1.0, whose, 5, found)
+        assert by_entry(found, 6).tolist() == wanted.tolist()
     leaf, query = np.zeros(5, np.uint32), np.arange(5, dtype=np.uint32)
     places = np.arange(9, dtype=np.uint32)[None]
     for kernel in (sum_visit_codes, sum_visit_codes.py_func):
-        found = np.zeros_like(wanted)
-        kernel(np.ascontiguousarray(codes.T), leaf, query, places, 3, u, whose, found)
-        assert found.tolist() == wanted.tolist()
+        found = np.zeros((30, ENTRIES), np.int64)
+        about = np.ascontiguousarray(codes.T), leaf, query, places, 3, u, 1.0, whose, 5
+        kernel(*about, found)
+        assert by_entry(found, 6).tolist() == wanted.tolist()
 
 
 # Rings that are alike, judges, owners
@@ -325,7 +338,7 @@ def test_counts_merge_shrink_and_are_stored(tmp_path):
     X, y, V, y_val = problem(points=40, validation=20)
     about = {"kernel": RINGS, "bounds": BOUNDS, **NUMBERS}
     counts = th.NeighborCounts(V, y_val, **about).add(X, y)
-    assert counts.table.shape == (16, 20)
+    assert counts.table.shape == (40, 20)
     parts = th.NeighborCounts(V, y_val, **about).add(X[:15], y[:15])
     parts.merge(th.NeighborCounts(V, y_val, **about).add(X[15:], y[15:]))
     parts.add(X[:3] + 1, y[:3]).remove(X[:3] + 1, y[:3])
@@ -343,7 +356,7 @@ def test_counts_merge_shrink_and_are_stored(tmp_path):
     assert "4 rings" in repr(read)
     with pytest.raises(th.InputError, match="it differs in radius"):
         counts.merge(th.NeighborCounts(V, y_val, **about | {"kernel": RINGS[:3]}))
-    with pytest.raises(th.InputError, match="table must hold 3 x 3 x 4 x 20 prices"):
+    with pytest.raises(th.InputError, match="table must hold 10 x 4 x 20 prices"):
         th.PriceList(prices.side, "shapley", prices.table[..., :-1])
 
 

@@ -32,6 +32,14 @@ def run(*words):
     return 2 if isinstance(refused, UndecidedError) else 1, "\n".join(map(in_options, notes))
 
 
+def left_out(command):
+    """The columns that a line leaves out; a pattern for all features leaves out none."""
+    words = shlex.split(command)
+    given = dict(zip(words, [*words[1:], ""], strict=True))
+    assert given.get("--features", "*") == "*"
+    return tuple(given["--ignore"].split(",")) if "--ignore" in given else ()
+
+
 @pytest.mark.parametrize("name", UGLY)
 def test_an_ugly_table_ends_as_its_owner_would_expect(name):
     ugly = UGLY[name]
@@ -43,12 +51,14 @@ def test_an_ugly_table_ends_as_its_owner_would_expect(name):
     assert all(word in said for word in ugly.refused), said
     if ugly.ready == "no":
         assert "this line solves" not in said
+        assert "--ignore" not in said.splitlines()[-1]
         return
     found = inspect_files(Settings(ugly.name, guess=ROLES))
     assert not ugly.kinds or [each.kind for each in found.profiles] == ugly.kinds.split()
     assert ugly.ready in found.command
     assert bool(found.problems) == bool(ugly.refused)
-    assert "--categorical" not in found.command
+    assert ("--categorical" in found.command) == ("--categorical" in ugly.ready)
+    assert left_out(found.command) == ugly.without
     if ugly.refused:
         assert found.advice() in said.replace(" --trees 2", "")
         assert run(*shlex.split(found.command)[1:])[0] == 0, found.command

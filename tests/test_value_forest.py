@@ -15,15 +15,17 @@ from tabular import check_refused, put, thresher
 from value_cases import clouds, write_table
 
 import thresher as th
-from thresher.runs.choice import choose_method, is_embedding
+from thresher.runs.choice import choose_method
 from thresher.runs.memory_run import value_files
 from thresher.runs.results import write_results
 from thresher.runs.settings import Settings
+from thresher.runs.table_file import value_to_file
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import TreeEncoder
 
 FINDINGS = ["row", "label", "value", "rank", "percentile", "near", "agree", "best_label",
             "best_share", "score", "suggestion", "review"]  # fmt: skip
+P = [0.23, 0.19, 0.15, 0.13, 0.11, 0.09, 0.06, 0.04]  # of letters, in texts of one kind
 
 
 def messy(rows=240, seed=0):
@@ -57,7 +59,7 @@ def test_a_table_is_taken_as_it_is_and_every_row_is_judged():
     first, second, *_ = done.stderr.splitlines()
     assert first == "valued 240 points by each other: forest-shapley, 200 trees"
     assert second == (
-        "method forest: it suits a table of named columns, and needs no scaling and no validation set"
+        "method forest: it takes columns as they are, and needs no scaling and no validation set"
     )
     found = pq.read_table("v.parquet")
     assert found.column_names == FINDINGS
@@ -105,33 +107,56 @@ def test_cleaning_takes_the_values_of_a_forest():
     assert (cleaned != right).sum() < wrong.sum()
 
 
-def choice(kind="csv", columns=None, **settings):
-    columns = {"x": ["1.5", "2"]} if columns is None else columns
-    rows = len(next(iter(columns.values())))
-    points = Columns(("cat",) * rows, pa.table(columns))
-    table = type("Read", (), {"kind": kind})()
-    settled, why = choose_method(Settings("points", **settings), table, points)
+def choice(**settings):
+    settled, why = choose_method(Settings("points", **settings))
     assert why["method"] == settled.method
     return settled.method
 
 
-def test_which_method_is_chosen():
-    random = np.random.default_rng(0)
-    wide = {f"x{i}": random.normal(size=30) for i in range(64)}
-    assert choice() == "forest"
-    assert choice(columns=wide) == "tknn"
-    assert choice(columns={name: list(map(str, column)) for name, column in wide.items()}) == "tknn"
-    assert choice(columns=wide | {"x3": ["a"] * 30}) == "forest"
-    assert choice(columns=wide | {"x3": list(range(30))}) == "forest"
-    assert choice(columns=wide | {"x3": 1e4 * wide["x3"]}) == "forest"
-    assert choice(columns=dict(list(wide.items())[:63])) == "forest"
-    assert (choice("npy"), choice("npz"), choice("parquet")) == ("tknn", "tknn", "forest")
+def test_a_forest_is_chosen_unless_an_option_is_about_distances():
+    assert choice() == choice(text="x") == choice(trees=100) == "forest"
+    assert choice(validation="v") == "forest"
     for given in (
         {"radius": 0.5}, {"metric": "euclidean"}, {"standardize": True}, {"fill": "median"},
-        {"text": "x"}, {"memory": "64GB", "validation": "v"}, {"engine": "dask", "validation": "v"},
+        {"memory": "64GB", "validation": "v"}, {"engine": "dask", "validation": "v"},
     ):  # fmt: skip
         assert choice(**given) == "tknn", given
-    assert choice("npy", trees=100) == "forest"
+    assert choice(memory="64GB", task="regression") == "forest"
+    assert choice(method="knn") == "knn"
+
+
+def genes(rows, columns, wrong, seed):
+    """A table of three kinds that many columns tell apart, and which labels are planted wrong."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 3, rows)
+    X = 7 + random.normal(size=(rows, columns)) * random.uniform(0.3, 1.2, columns)
+    for code in range(3):
+        marked = random.choice(columns, columns // 12, replace=False)
+        X[np.ix_(codes == code, marked)] += random.normal(1.2, 0.5, len(marked))
+    planted = np.zeros(rows, np.bool_)
+    planted[random.choice(rows, wrong, replace=False)] = True
+    y = np.array(["basal", "luminal", "normal"])[(codes + planted) % 3]
+    return X, y, planted
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy"])
+@pytest.mark.parametrize(("rows", "columns", "wrong"), [(189, 500, 15), (300, 5000, 24)])
+def test_wide_tables_of_fractions_are_valued_by_a_forest_which_finds_wrong_labels(
+    rows, columns, wrong, kind
+):
+    X, y, planted = genes(rows, columns, wrong, seed=0)
+    if kind == "csv":
+        table = pa.table({f"gene{j}": X[:, j].round(4) for j in range(columns)} | {"y": y})
+        csv.write_csv(table, "points.csv")
+    else:
+        np.save("points.npy", X)
+        np.save("y.npy", y)
+    label = {"label": "y" if kind == "csv" else "y.npy"}
+    run = value_files(Settings(f"points.{kind}", **label))
+    assert (run.settings.method, len(run.points), len(run.validation)) == ("forest", rows, 0)
+    lowest = np.argsort(run.findings.score)[:wrong]
+    assert planted[lowest].sum() >= wrong - 1
+    assert "outlier" not in set(run.findings.suggestion)
 
 
 @pytest.mark.parametrize(
@@ -149,24 +174,68 @@ def test_an_option_chooses_the_method_even_with_its_usual_number(option, method,
     assert choice(method="knn") == "knn"
 
 
-def test_an_array_is_valued_by_a_radius_and_the_command_says_why():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(60, 5))
-    np.savez("points.npz", X=X, y=(X[:, 0] > 0).astype(int))
+def test_an_array_is_valued_by_a_forest_without_held_out_rows():
+    X, y = clouds(60, 0)
+    X_val, y_val = clouds(20, 1)
+    np.savez("points.npz", X=X, y=y)
+    np.savez("both.npz", X=X, y=y, X_val=X_val, y_val=y_val)
     done = thresher("value", "points.npz", "--out", "v.csv")
     assert done.returncode == 0, done.stderr
-    why = "an array is treated as embeddings, whose single columns mean nothing"
-    assert f"method tknn: {why}" in done.stderr.splitlines()
+    why = "it takes columns as they are, and needs no scaling and no validation set"
+    assert done.stderr.splitlines()[:2] == [
+        "valued 60 points by each other: forest-shapley, 200 trees", f"method forest: {why}",
+    ]  # fmt: skip
     record = json.loads(Path("v.csv.record.json").read_text())
+    assert record["chosen"] == {"method": "forest", "why": why}
+    assert record["command"] == "thresher value points.npz"
+    judged = value_files(Settings("both.npz", trees=4))
+    assert (judged.settings.method, len(judged.validation)) == ("forest", 20)
+    np.save("points.npy", X)
+    np.save("targets.npy", X.sum(axis=1))
+    numbers = {"label": "targets.npy", "task": "regression", "trees": 4, "memory": "64GB"}
+    done = value_to_file(Settings("points.npy", **numbers), Path("v.parquet"))
+    assert (done.rows, done.record["chosen"]["method"]) == (60, "forest")
+
+
+def test_a_kernel_is_told_beside_the_method():
+    X, y = clouds(60, 0)
+    np.savez("points.npz", X=X, y=y)
+    done = thresher("value", "points.npz", "--metric", "euclidean", "--out", "v.csv")
     weighed = (
         "closer points count more, which finds wrong labels better; --kernel box counts all near "
         "points alike"
     )
-    assert record["chosen"] == {
-        "method": "tknn", "why": why, "kernel": "gaussian", "kernel_why": weighed,
+    assert f"kernel gaussian: {weighed}" in done.stderr.splitlines()
+    assert json.loads(Path("v.csv.record.json").read_text())["chosen"] == {
+        "method": "tknn", "kernel": "gaussian", "kernel_why": weighed,
     }  # fmt: skip
-    assert record["command"] == "thresher value points.npz"
-    assert value_files(Settings("points.npz", method="forest", trees=4)).findings is not None
+
+
+@pytest.fixture
+def letters(monkeypatch):
+    """A model that counts the letters of a text."""
+
+    def embed_texts(texts, *, model, progress=False):
+        assert model == "all-MiniLM-L6-v2"
+        counts = [[text.count(x) for x in "abcdefgh"] for text in texts]
+        return np.array(counts, np.float32)
+
+    monkeypatch.setattr("thresher.tables.encoder.embed_texts", embed_texts)
+
+
+@pytest.mark.parametrize("more", [{}, {"size": list(range(80))}])
+def test_a_column_of_texts_is_valued_by_a_forest(letters, more):
+    random = np.random.default_rng(0)
+    kinds = np.arange(80) % 2
+    texts = ["".join(random.choice(list("abcdefgh"), 30, p=(P, P[::-1])[kind])) for kind in kinds]
+    y, planted = th.flip_labels(kinds, fraction=0.1, seed=0)
+    pq.write_table(pa.table({"body": texts, **more, "y": y}), "points.parquet")
+    run = value_files(Settings("points.parquet", text="body", trees=40))
+    assert (run.settings.method, len(run.points)) == ("forest", 80)
+    assert run.data[0].shape == (80, 8 + len(more))
+    assert planted[np.argsort(run.findings.score)[: planted.sum()]].mean() > 0.7
+    assert run.record["encoder"]["text"] == {"column": "body", "model": "all-MiniLM-L6-v2"}
+    run.report("r.html")
 
 
 def check_run(*words, file="points.csv", **settings):
@@ -255,7 +324,3 @@ def test_few_validation_points_are_all_asked():
     )  # fmt: skip
     assert found.near.tolist() == [2, 2, 2]
     assert found.agree.tolist() == [0.5, 0.5, 0.5]
-
-
-def test_few_columns_are_no_embedding():
-    assert not is_embedding(Columns(("a", "b"), pa.table({"x": [0.5, 1.5]})))

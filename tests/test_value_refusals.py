@@ -54,6 +54,11 @@ def data(tmp_path, monkeypatch):
         (["--semivalue", "nash"], "--semivalue must be shapley, banzhaf"),
         (["--holdout", "0.1"], "choose one of the two"),
         (["--k", "3"], "--k needs --method knn"),
+        (["--method", "tknn", "--seed", "1"], "--seed needs --method forest, leave-one-out, data-"),
+        (["--radius", "0.5", "--seed", "0"], "or rows that are held out, but the method is tknn"),
+        (["--method", "knn", "--seed", "0"], "but the method is knn, and there is a validation"),
+        (["--method", "zero-budget", "--seed", "7"], "the method is zero-budget"),
+        (["--memory", "64GB", "--out", "o.csv", "--seed", "7"], "the method is tknn"),
         (["--k", "5"], "--k needs --method knn"),  # what is usual is not passed over either
         (["--method", "forest", "--radius", "auto"], "--radius needs --method tknn"),
         (
@@ -137,7 +142,7 @@ def test_labels_that_differ_in_kind_are_told():
 @pytest.mark.parametrize(
     ("labels", "words"),
     [(["cat", "Cat", "dog"], "different classes: 'cat', 'Cat'"), (["NA", "cat"], "'NA'"),
-     (["cat", "cat"], "only one class"), (["cat", "dog"], "")],
+     (["cat", "cat"], ""), (["cat", "dog"], "")],
 )  # fmt: skip
 def test_odd_labels_are_pointed_out(labels, words):
     hints = label_hints(labels, labels)
@@ -215,13 +220,15 @@ def test_an_interrupted_run_says_so_and_leaves_nothing(data):
 def test_one_row_and_one_class():
     put("one.csv", "x,z,y\n1,2,a\n")
     put("w.csv", "x,z,y\n1,3,a\n2,1,a\n")
-    valued = value_files(Settings("one.csv", validation="w.csv", radius=1))
-    assert valued.valuation.values.tolist() == [0.0]
-    alone = value_files(Settings("one.csv"))
-    assert (alone.valuation.values.tolist(), alone.findings.counts()["outlier"]) == ([0.0], 1)
+    near = {"validation": "w.csv", "radius": 1}
+    check_refused(lambda: value_files(Settings("one.csv", **near)), "'y' has one class only, 'a'")
+    put("w.csv", "x,z,y\n1,3,a\n2,1,b\n")
+    assert value_files(Settings("one.csv", **near)).valuation.values.tolist() == [0.0]
+    check_refused(lambda: value_files(Settings("one.csv")), "has 1 row: nothing can be said")
     by_radius = {"method": "tknn"}
+    put("few.csv", "x,z,y\n1,2,a\n2,1,b\n1,1,c\n")
     check_refused(
-        lambda: value_files(Settings("one.csv", **by_radius)), "a class of one row is not held out"
+        lambda: value_files(Settings("few.csv", **by_radius)), "a class of one row is not held out"
     )
     put("twins.csv", "x,z,y\n" + "1,2,a\n1,2,b\n" * 5)
     check_refused(lambda: value_files(Settings("twins.csv", **by_radius)), "every row has copies")
@@ -386,9 +393,9 @@ def test_a_column_that_only_the_points_have_is_named_with_the_ways_out():
 
 def test_one_point_is_one_point():
     put("one.csv", "a,y\n1,0\n")
-    put("v.csv", "a,y\n2,0\n")
+    put("v.csv", "a,y\n2,0\n3,1\n")
     done = thresher("value", "one.csv", "--validation", "v.csv", "--radius", 1)
-    assert "valued 1 point by 1 validation point: " in done.stderr
+    assert "valued 1 point by 2 validation points: " in done.stderr
     said = thresher("value", "one.csv", "--validation", "v.csv", "--semivalue", "beta(0,1)").stderr
     assert "'beta(4, 1)' with two positive numbers" in said
 
@@ -401,3 +408,35 @@ def test_an_appraisal_names_the_column_that_a_price_list_wants():
         lambda: appraise_files("mine.csv", Path("prices.json")),
         "mine.csv has no column 'b' (a feature of the price list): it has 'a', 'y'",
     )
+
+
+def test_a_seed_is_taken_where_anything_is_drawn(data):
+    X, y, X_val, y_val = data
+    np.savez("both.npz", X=X, y=y, X_val=X_val, y_val=y_val)
+    done = thresher("value", "both.npz", "--method", "tknn", "--seed", "1")
+    assert done.returncode == 1
+    assert "--seed needs --method forest" in done.stderr
+    for words in (
+        ["both.npz", "--method", "tknn", "--seed", "1", "--holdout", "0.2"],
+        ["points.csv", "--method", "tknn", "--seed", "1"],
+        ["points.csv", "--validation", "val.csv", "--seed", "1", "--trees", "2"],
+        ["points.csv", "--validation", "val.csv", "--seed", "1", "--radius", "0.5", "--report",
+         "r.html"],
+    ):  # fmt: skip
+        done = thresher("value", *words)
+        assert done.returncode == 0, done.stderr
+
+
+def test_columns_without_any_cell_are_named():
+    X, y = np.arange(1.0, 41)[:, None], ["cat", "dog"] * 20
+    none = pa.nulls(40, pa.float64())
+    pq.write_table(table_of(X, y, gone=none, lost=pa.array([" NA "] * 40)), "gaps.parquet")
+    empty = "columns 'gone', 'lost' are empty: leave them out with --ignore gone,lost"
+    done = thresher("value", "gaps.parquet", "--trees", "2")
+    assert f"hint: {empty}\n" in done.stderr
+    done = thresher("value", "gaps.parquet", "--trees", "2", "--ignore", "gone,lost")
+    assert "empty" not in done.stderr
+    many = {f"g{place}": none for place in range(30)}
+    pq.write_table(table_of(X, y, **many), "gaps.parquet")
+    done = thresher("value", "gaps.parquet", "--method", "knn", "--fill", "zero")
+    assert "'g11' and 18 more are empty\n" in done.stderr

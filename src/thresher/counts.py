@@ -16,8 +16,9 @@ from thresher.files import reading
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.arrays import load_about, load_arrays, save_arrays
 from thresher.inputs.checked_inputs import Validation, check_validation, own_copy, tell_of_twins
-from thresher.inputs.checks import rows_text
+from thresher.inputs.checks import row_count, rows_text
 from thresher.inputs.labels import check_labels
+from thresher.inputs.precomputed import check_complete
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX, check_kernel
 from thresher.neighbors.single_rows import NOBODY, plain_label
@@ -36,9 +37,9 @@ FORMATS = {
     "ball": "thresher.counts/1",
     "rings": "thresher.ring-counts/1",
     "forest": "thresher.forest-counts/1",
-    "targets": "thresher.target-counts/1",
-    "ring-targets": "thresher.ring-target-counts/1",
-    "forest-targets": "thresher.forest-target-counts/1",
+    "targets": "thresher.target-counts/2",
+    "ring-targets": "thresher.ring-target-counts/2",
+    "forest-targets": "thresher.forest-target-counts/2",
 }
 DIGESTS = {"forest": "forest", "validation": "validation set"}  # whose digests say nothing
 NOTHING: Any = object()  # where no labels are meant; None would be a caller's mistake
@@ -64,13 +65,16 @@ class NeighborCounts:
     kernel, rings
         As in `tknn_shapley`; there are then counts for each ring.
     task, empty
-        As in `tknn_shapley`. For regression, the table has four rows: the number of near points,
-        the sum of their targets in steps of a grid, and the sum of the squared targets in two parts
-        of 31 bits. With a forest, these are the points in each leaf; with a kernel, there are four
-        rows for each ring.
+        As in `tknn_shapley`. For regression, the table has ten rows: the number of near points, the
+        sum of their targets in steps of a grid, in three parts of 31 bits, and the sum of the
+        squared targets, in six parts. With a forest, these are the points in each leaf; with a
+        kernel, there are ten rows for each ring.
     bounds
         As in `tknn_shapley`, but the default is the range of `y_val`, extended by its width on both
         sides. Required if there is no validation set.
+    complete
+        As in `tknn_shapley`, but required for sparse distances: a part of them does not show
+        whether all within the radius are stored.
 
     Notes
     -----
@@ -95,15 +99,16 @@ class NeighborCounts:
         self, X_val: object = None, y_val: object = None, *, radius: float = 0.5,
         metric: str = "cosine", classes: object = None, forest: Forest | None = None,
         kernel: object = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
-        bounds: tuple[float, float] | None = None,
+        bounds: tuple[float, float] | None = None, complete: bool = False,
     ) -> None:  # fmt: skip
         asked = radius, metric, kernel
         radius, shape = check_kernel(kernel, rings, radius)
+        complete = check_complete(complete, metric)
         if check_task(task) == REGRESSION:
             check_no_classes(classes)
             known: Any = {"empty": empty, "bounds": bounds}
             if forest is None:
-                known |= {"radius": radius, "metric": metric, "kernel": shape}
+                known |= {"radius": radius, "metric": metric, "kernel": shape, "complete": complete}
                 self._start(target_side(X_val, y_val, **known))
                 return
             check_leaves_alone(*asked)
@@ -115,7 +120,9 @@ class NeighborCounts:
             check_leaves_alone(*asked)
             self._start(forest_side(forest, X_val, y_val, classes))
             return
-        validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
+        validation = check_validation(
+            X_val, y_val, metric=metric, classes=classes, public=True, complete=complete
+        )
         self._start(BallSide(own_copy(validation), radius, shape))
 
     def _start(self, side: PublicSide) -> None:
@@ -151,8 +158,8 @@ class NeighborCounts:
         """The current counts, one column for each cell.
 
         A validation point has two rows, `same` and `other`, or two for each ring, the innermost
-        ring first. A leaf has one row for each class. For regression there are four rows: number,
-        sum, and the sum of squares in two parts, each with a row for each ring.
+        ring first. A leaf has one row for each class. For regression there are ten rows: number,
+        sum in three parts, and the sum of squares in six parts, each with a row for each ring.
         """
         return _snapshot(self._counts)
 
@@ -374,7 +381,7 @@ class NeighborCounts:
             arrays = load_arrays(found)  # each has a checksum of its own
             about = load_about(arrays)
             counts = cls.over(stored_side(stored_kind(about, FORMATS), about, arrays))
-            counts._counts[:] = arrays["counts"]
+            counts._counts[:] = counts._side.read_counts(arrays["counts"])
             times = dict(zip(arrays["prints"].tolist(), arrays["times"].tolist(), strict=True))
             counts._present = Counter(times)
             counts._points = int(arrays["times"].sum())
@@ -388,4 +395,4 @@ def _snapshot(array: Integers) -> Integers:
 
 
 def _is_empty(X: Any, y: Any) -> bool:
-    return hasattr(X, "__len__") and hasattr(y, "__len__") and len(X) == len(y) == 0
+    return row_count(X) == row_count(y) == 0

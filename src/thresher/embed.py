@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from thresher.progress import progress_bar
 
 Rows = Single
 
+TEXT_PACKAGE = "sentence_transformers"
 TEXT_MODEL, IMAGE_MODEL = "all-MiniLM-L6-v2", "resnet50"
 SIDE, BATCH = 224, 32
 CHUNK = 4096  # rows centered at a time, in float64
@@ -49,13 +51,19 @@ def embed_texts(texts: Sequence[str], *, model: str = TEXT_MODEL, progress: bool
     """
     found = check_texts("texts", texts)
     check_text("model", model, empty=False)
-    package = _need("sentence_transformers", "embedding text", "sentence-transformers")
+    package = _need(TEXT_PACKAGE, "embedding text", "sentence-transformers")
     try:
         network = package.SentenceTransformer(model)
     except Exception as failure:
         way_out = f"name a folder that holds one, or a model to download, such as {TEXT_MODEL}"
         raise _not_loaded(model, failure, way_out) from failure
     return np.asarray(network.encode(found, show_progress_bar=progress), np.float32)
+
+
+def check_text_package() -> None:
+    """Raise unless the package that embeds texts is installed."""
+    if importlib.util.find_spec(TEXT_PACKAGE) is None:
+        raise _lacking("embedding text", "sentence-transformers")
 
 
 def check_texts(name: str, texts: object) -> list[str]:
@@ -243,7 +251,11 @@ def _need(module: str, purpose: str, package: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as missing:
-        raise ExtraError(f"{purpose} needs {package}: pip install {package}") from missing
+        raise _lacking(purpose, package) from missing
+
+
+def _lacking(purpose: str, package: str) -> ExtraError:
+    return ExtraError(f"{purpose} needs {package}: pip install {package}")
 
 
 def _not_loaded(model: str, failure: Exception, way_out: str) -> InputError:

@@ -16,8 +16,8 @@ If an error is allowed, only the nearest points are sorted: see `truncation`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Literal, get_args
 
@@ -34,10 +34,9 @@ from thresher.inputs.labels import check_owners
 from thresher.inputs.precomputed import Distances
 from thresher.kernels.order import move_to_front
 from thresher.kernels.recursion import add_values
-from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
-from thresher.neighbors.sorting import Bench, Source, order, sources
-from thresher.neighbors.tiles import pair_table
+from thresher.neighbors.directions import tie_directions, warn_of_one_feature
+from thresher.neighbors.sorting import Bench, Source, order, orders, sources
 from thresher.progress import progress_bar
 from thresher.regression import CLASSES, REGRESSION, check_task, checked_points
 from thresher.threads import cut, in_order, take
@@ -50,7 +49,6 @@ JOB_ROWS = 16  # validation points a job, at most
 PARALLEL_PAIRS = 1 << 18  # fewer pairs are not worth a thread (measured)
 FULL_SORT = 32  # where more than one of so many points is kept, all are as soon sorted (measured)
 PARALLEL_POINTS = 3000  # nor are fewer points: a row of them is sorted before a thread is switched
-PAIRS = 1 << 22  # distances that are held at a time, where targets are numbers
 
 
 def _check_for_classes(empty: Any, semivalue: Any) -> None:
@@ -69,6 +67,7 @@ def knn_shapley(
     utility: Utility = "soft-label", classes: Any = None, owners: Any = None, mean: bool = False,
     progress: bool = False, precision: Precision = "float64", error: float = 0.0,
     task: str = CLASSES, empty: float | None = None, semivalue: Semivalue = "shapley",
+    complete: bool = False,
 ) -> Valuation:  # fmt: skip
     """The Shapley value of each point for the k-nearest-neighbor classifier, exact by default.
 
@@ -84,8 +83,10 @@ def knn_shapley(
         number of such points divided by k, and 0 for the empty coalition.
     precision
         The precision with which points are ordered by distance. "float64" is exact: only equal
-        distances are ordered by position in the input. "float32" is faster on many features, but
-        rounding may swap points whose distances are nearly equal in float32: center the data first.
+        distances are ordered by position in the input. For the cosine metric, points in the same
+        direction up to rounding, such as multiples of a row, are equally far. "float32" is faster
+        on many features, but rounding may swap points whose distances are nearly equal in float32:
+        center the data first.
     error
         How far a value may be off for each validation point, and so for their mean. If it is above
         0, each validation point orders only its nearest points, at most max(k, 1/error) of them.
@@ -98,6 +99,10 @@ def knn_shapley(
         largest utility possible. Leave out precision, error and classes.
     semivalue
         For regression, as in `tknn_shapley`; for classes "shapley".
+    complete
+        As in `tknn_shapley`: True if all points that a sparse X does not store are equally far,
+        beyond those that it stores, and ordered by position. Otherwise each column must store the
+        nearest points that are needed: all of them, or with an error some.
 
     Returns
     -------
@@ -141,17 +146,25 @@ def knn_shapley(
         return knn_regression(
             X, y, X_val, y_val, k=k, metric=metric, utility=utility, owners=owners, mean=mean,
             progress=progress, empty=empty, semivalue=check_semivalue(semivalue),
+            complete=complete,
         )  # fmt: skip
     _check_for_classes(empty, semivalue)
-    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
+    points, validation = check_pair(
+        X, y, X_val, y_val, metric=metric, classes=classes, mutual=True, complete=complete
+    )
+    warn_of_one_feature(points, metric, stacklevel=2)
+    points = tie_directions(points, metric)
     known_owners = check_owners(owners, len(points))
     sizes = np.bincount(points.codes, minlength=len(validation.classes))
     left_out = int(validation.mutual)  # the judge itself
     players = len(points) - left_out
     plan = Recursion.of(sizes, k, utility, left_out)
     kept = neighbors_kept(players, k, error)
-    if kept * FULL_SORT > players:
+    given = points.rows if isinstance(points.rows, Distances) else None
+    if kept * FULL_SORT > players and (given is None or given.in_doubt is None):
         kept = players
+    if given is not None:
+        given.check_order(kept, k, partial(error_bound, players))
     with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
         if kept == players:
             values, matches = _sum_over_validation(points, validation, plan, precision, advance)
@@ -276,18 +289,25 @@ def _sum_of_nearest(
 def knn_regression(
     X: Any, y: Any, X_val: Any, y_val: Any, *, k: int, metric: str, utility: str, owners: Any,
     mean: bool, progress: bool, empty: Any, semivalue: Semivalue = "shapley",
+    complete: bool = False,
 ) -> Valuation:  # fmt: skip
     """`knn_shapley` for targets that are numbers."""
     if utility == "jia2019" and empty is not None:
         raise InputError("empty needs utility='mean': jia2019 has utility 0 for no points")
     given = 0.0 if utility == "jia2019" else empty
-    points, validation, targets = checked_points(X, y, X_val, y_val, metric=metric, empty=given)
+    points, validation, targets = checked_points(
+        X, y, X_val, y_val, metric=metric, empty=given, complete=complete
+    )
+    if isinstance(points.rows, Distances):
+        points.rows.check_order(points.rows.players, k, None)
+    warn_of_one_feature(points, metric, stacklevel=3)
+    points = tie_directions(points, metric)
     known_owners = check_owners(owners, len(points))
     prediction = None if utility == "jia2019" else targets.empty
     values, everybody, nobody = np.zeros(len(points)), 0.0, 0.0
     chances = Chances.of(semivalue, len(points) - validation.mutual, k)
     with progress_bar("knn-shapley", len(points) * len(validation), show=progress) as advance:
-        for v, ordered in enumerate(_orders(points, validation)):
+        for v, ordered in enumerate(orders(points, validation)):
             own, t = targets.points[ordered], float(targets.judges[v])
             values[ordered] += nearest_values(own, t, k, prediction, chances)
             few = own[:k]
@@ -309,19 +329,3 @@ def knn_regression(
     return Valuation(
         values / divisor, "knn-shapley", params, everybody / divisor, nobody / divisor, known_owners
     )
-
-
-def _orders(points: Points, validation: Validation) -> Iterator[NDArray[np.int64]]:
-    """For each judge, the points ordered by distance, by the pair rule; ties by position."""
-    step = max(1, PAIRS // len(points))
-    given = points.rows.table() if isinstance(points.rows, Distances) else np.zeros((0, 0))
-    for lo, hi in cut(0, len(validation), step):
-        if isinstance(points.rows, Rows):
-            assert validation.rows is not None  # noqa: S101 - they have features, too
-            cosine = validation.metric == "cosine"
-            keys = pair_table(points.rows, validation.rows.some(slice(lo, hi)), cosine=cosine)
-        else:
-            keys = given[:, lo:hi]
-        for v in range(lo, hi):
-            ordered = np.argsort(keys[:, v - lo], kind="stable")
-            yield ordered[ordered != v] if validation.mutual else ordered

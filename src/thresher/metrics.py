@@ -31,11 +31,16 @@ UNIT = 2.0**-24  # half the distance from 1 to the next float32
 
 @dataclass(frozen=True)
 class Rows:
-    """A checked table, and the squared length of each row, relative to a `center` if it has one."""
+    """A checked table, and the squared length of each row, relative to a `center` if it has one.
+
+    With `leaders`, another row stands for each: see `neighbors.directions`. Its numbers come from
+    the functions below, not from `array`.
+    """
 
     array: Features
     squares: Floats
     center: Floats | None = None
+    leaders: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.squares)
@@ -51,14 +56,19 @@ class Rows:
 
     def some(self, which: slice | Integers) -> Rows:
         """Some of the rows."""
-        return Rows(self.array[which], self.squares[which], self.center)
+        return Rows(self.part(which), self.squares[which], self.center)
+
+    def part(self, which: slice | Integers) -> Features:
+        """The numbers of some of the rows: a view if possible."""
+        return self.array[which if self.leaders is None else self.leaders[which]]
 
     def as_float32(self, lo: int, hi: int, scale: float | Floats) -> Array:
         """Rows lo to hi, minus the center, times a number, in float32: a view if nothing changes.
 
         `scale` may also have one number for each row of the table.
         """
-        part = self.array[lo:hi] if self.center is None else self.array[lo:hi] - self.center
+        part = self.part(slice(lo, hi))
+        part = part if self.center is None else part - self.center
         factors = scale[lo:hi, None] if isinstance(scale, np.ndarray) else scale
         if factors != 1.0 if isinstance(factors, float) else (factors != 1.0).any():
             return np.ascontiguousarray(part.astype(np.float64) * factors, np.float32)
@@ -66,7 +76,7 @@ class Rows:
 
     def as_float64(self, which: slice | Integers) -> Floats:
         """Some of the rows in float64."""
-        return np.ascontiguousarray(self.array[which], np.float64)
+        return np.ascontiguousarray(self.part(which), np.float64)
 
 
 def measure(

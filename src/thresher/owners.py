@@ -11,6 +11,7 @@ from thresher.games.semivalues import Calibrated, Semivalue, check_semivalue
 from thresher.inputs.checked_inputs import check_pair
 from thresher.inputs.checks import check_both, check_flag, check_no_limits, is_dask
 from thresher.inputs.labels import check_labels, check_owners, class_list
+from thresher.inputs.precomputed import check_complete
 from thresher.neighbors.ball import Neighbors, check_neighbors
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
@@ -32,7 +33,7 @@ def owner_shapley(
     task: str = CLASSES, empty: float | None = None, bounds: tuple[float, float] | None = None,
     forest: Forest | None = None, classes: Any = None, mean: bool = False,
     neighbors: Neighbors = "auto", progress: bool = False, memory: int | str | None = None,
-    checkpoint: str | PathLike[str] | None = None,
+    checkpoint: str | PathLike[str] | None = None, complete: bool = False,
 ) -> OwnerValuation:  # fmt: skip
     """The exact value of each owner in the game whose players are the owners.
 
@@ -62,6 +63,8 @@ def owner_shapley(
         or more often if the sums of all owners do not fit.
     checkpoint
         As in `tknn_shapley`; `memory` may change from one run to the next.
+    complete
+        As in `tknn_shapley`.
 
     Returns
     -------
@@ -108,6 +111,7 @@ def owner_shapley(
         check_leaves_alone(*asked)
     numbers = {"empty": empty, "bounds": bounds} if regression else None
     in_parts = memory is not None or checkpoint is not None or hasattr(X, "source_of_parts")
+    complete = check_complete(complete, metric, in_parts=in_parts or is_dask(X))
     if in_parts or is_dask(X):
         from thresher.passes.owner_passes import owners_in_parts, owners_on_dask
 
@@ -125,12 +129,13 @@ def owner_shapley(
     if regression and forest is None:
         data = X, y, X_val, y_val
         near_targets: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": shape}
+        near_targets["complete"] = complete
         points, side, _ = targets_in_balls(*data, radius, **near_targets)
     elif regression:
         check_both(X_val, y_val)
         points, side = points_in_leaves(forest, X, X_val, Targets.check(y, y_val, empty), bounds)
     elif forest is None:
-        labels: Any = {"metric": metric, "classes": classes}
+        labels: Any = {"metric": metric, "classes": classes, "complete": complete}
         near, validation = check_pair(X, y, X_val, y_val, mutual=True, **labels)
         points, side = near, BallSide(validation, radius, shape)
     else:

@@ -18,7 +18,7 @@ from thresher.files import reading, sealed, write_text
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name
 from thresher.inputs.arrays import pack_array, unpack_array
 from thresher.inputs.checked_inputs import Validation
-from thresher.inputs.checks import check_flag, rows_text
+from thresher.inputs.checks import check_flag, row_count, rows_text
 from thresher.inputs.labels import check_labels
 from thresher.inputs.spelling import first_names
 from thresher.neighbors.ball import Neighbors
@@ -34,9 +34,9 @@ FORMATS = {
     "ball": "thresher.games.semivalues/1",
     "rings": "thresher.ring-prices/1",
     "forest": "thresher.forest-prices/1",
-    "targets": "thresher.target-prices/1",
-    "ring-targets": "thresher.ring-target-prices/1",
-    "forest-targets": "thresher.forest-target-prices/1",
+    "targets": "thresher.target-prices/2",
+    "ring-targets": "thresher.ring-target-prices/2",
+    "forest-targets": "thresher.forest-target-prices/2",
 }
 UNSCALED = (
     "values by this price list have the right order but are too large: it comes from a private "
@@ -78,10 +78,11 @@ class PriceList:
         point that was not counted). The second axis is the label it is paid for: the validation
         point's, or another one. With a kernel the shape is (3, 2, rings, M), the innermost ring
         first. For a forest, the table holds the class counts of leaves, from which prices follow:
-        one row per class, one column per leaf. For regression, the shape is (3, 3, cells): what a
-        validation point or a leaf pays a member, and a newcomer, with a target of u steps, as the
-        coefficients of 1, u and u^2; and how the value of a member changes with its target. With a
-        kernel it is (3, 3, rings, M).
+        one row per class, one column per leaf. For regression, there are ten rows of what a
+        validation point or a leaf pays, by r, the target of a point minus a center: the
+        coefficients of 1, r and r^2 for members, the same for newcomers, G, K and H, by which the
+        value of a member changes with its target (`games/targets.py`), and the center. The shape is
+        (10, cells), and with a kernel (10, rings, M).
     scaled
         False for prices of a private release that did not know how many points an owner has, or
         that counted a sample: values have the right order but are too large, and come with a
@@ -225,11 +226,10 @@ class PriceList:
         if not isinstance(side, NumberSide):
             raise InputError("best_targets needs a price list of task='regression'")
         who: Who = "newcomers" if y is None else "members"
-        targets = [side.low] * _count(X) if y is None else _spread(y, X)
+        targets = [side.middle] * _count(X) if y is None else _spread(y, X)
         points = side.check_points(X, targets)
         self._warn_of_scale(3)
-        paid = self.pay(points, who, None if y is None else 0, last=False)
-        return side.best(paid, points.codes, who)
+        return side.best(self.table, points, who)
 
     def label_values(self, X: object, y: object = None) -> Floats:
         """The value of each point under each class: one row per point, one column per class.
@@ -342,7 +342,7 @@ class PriceList:
         if encoding is not None and not isinstance(encoding, dict):
             raise InputError("its encoding is not a record")
         side = stored_side(kind, document, arrays)
-        return cls(side, semivalue, table, **marks, encoding=encoding)
+        return cls(side, semivalue, side.read_prices(table), **marks, encoding=encoding)
 
 
 def unknown_labels(
@@ -389,4 +389,5 @@ def _count(X: Any) -> int:
     """The number of rows of a table, or of blocks of distances in a list."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         return len(X[0])
-    return len(X) if hasattr(X, "__len__") else 1
+    known = row_count(X)
+    return 1 if known is None else known

@@ -11,6 +11,7 @@ from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
 from thresher.inputs.checked_inputs import Validation, check_validation
 from thresher.inputs.checks import SMALLEST_RADIUS, check_count
+from thresher.inputs.far_off import brought_in
 from thresher.inputs.labels import Classes
 from thresher.kernels.pairs import pair_distances
 from thresher.metrics import Rows
@@ -161,7 +162,7 @@ def _suggest_for_targets(
     X_val: Any, y_val: Any, metric: str, candidates: int, most_points: int
 ) -> RadiusSuggestion:
     """Suggest a radius for numbers; here, a validation point's code is its place in the targets."""
-    targets = check_targets("y_val", y_val)
+    targets = brought_in(check_targets("y_val", y_val))
     places = np.arange(len(targets))
     validation = check_validation(X_val, places, metric=metric, classes=places.tolist())
     how: dict[str, Any] = {"candidates": candidates, "most_points": most_points}

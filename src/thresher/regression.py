@@ -10,14 +10,15 @@ import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
-from thresher.games.targets import Grid, growth
+from thresher.games.targets import Grid, moved
 from thresher.inputs.checked_inputs import Points, Validation, check_pair
-from thresher.inputs.checks import MAX_INTEGER, check_choice
+from thresher.inputs.checks import MAX_INTEGER, check_choice, rows_text
 
 CLASSES, REGRESSION = "classification", "regression"
 TASKS = (CLASSES, REGRESSION)
 PAIRS = 1 << 22  # distances that are held at a time
 LARGEST, SMALLEST_RANGE = 1e150, 1e-140  # targets and their range: squares are float64 numbers
+COARSE = 1e-15  # times the size or the spread of targets: they may be rounded by so much
 
 
 def check_task(task: object) -> str:
@@ -102,6 +103,52 @@ def check_range(low: float, high: float) -> None:
         )
 
 
+def spread(targets: Floats) -> float:
+    """How far most targets are from their middle; of targets that differ, never 0."""
+    distance = np.abs(targets - np.median(targets)) if len(targets) else targets
+    found = float(np.median(distance)) if distance.any() else 0.0
+    return found or float(min(distance[distance > 0], default=0.0))
+
+
+def first_rounded(targets: Floats, grid: Grid, usual: float) -> int | None:
+    """The first row whose target a grid cannot hold closely enough, by the usual spread.
+
+    Coarse grids, of private tables and of old files, hold what they hold.
+    """
+    if grid.center is not None:
+        return None
+    off = np.abs(grid.rounded(targets) - targets)
+    rows = np.flatnonzero(off > COARSE * np.maximum(np.abs(targets), usual))
+    return int(rows[0]) if len(rows) else None
+
+
+def too_wide(
+    name: str, targets: Floats, row: int, bounds: tuple[float, float], first: int = 0
+) -> InputError:
+    """The error for bounds that are too wide for the target in a row."""
+    where = name if name == "empty" else f"{name} in row {first + row}"
+    return InputError(
+        f"bounds {bounds[0]:g} to {bounds[1]:g}, or the range of all targets, are too wide for "
+        f"{targets[row]:g} in {where}, which would be rounded: pass narrower bounds=, or drop the "
+        "rows whose targets are that far off"
+    )
+
+
+def _too_far(named: dict[str, Floats], rounded: float) -> InputError:
+    """The error for targets that are so far off that others would be rounded."""
+    size = max(float(np.abs(targets).max()) for targets in named.values())
+    name, rows = next(
+        (name, rows)
+        for name, targets in named.items()
+        if len(rows := np.flatnonzero(np.abs(targets) >= size / 1024))
+    )
+    where = "" if name == "empty" else f" in {rows_text(rows)}"
+    return InputError(
+        f"{name} has {named[name][rows[0]]:g}{where}, so far off that other targets, such as "
+        f"{rounded:g}, would be rounded: drop those rows, or correct them"
+    )
+
+
 def _kind(y: Any) -> str:
     return f"{type(y).__name__} of {np.asarray(y).dtype} with shape {np.shape(y)}"
 
@@ -179,9 +226,22 @@ class Targets:
                     f"y, y_val or empty is outside the bounds {wide[0]:g} to {wide[1]:g}: they "
                     f"go from {low:g} to {high:g}; pass wider bounds="
                 )
+            self._check_fine(Grid.over(*wide), wide)
             return wide
         check_range(float(low), float(high))
+        self._check_fine(Grid.over(float(low), float(high)))
         return float(low), float(high)
+
+    def _check_fine(self, grid: Grid, bounds: tuple[float, float] | None = None) -> None:
+        """Raise if the grid is too coarse, because of `bounds` or of targets that are far off."""
+        usual = spread(np.concatenate([self.points, self.judges]))
+        named = {"y": self.points, "y_val": self.judges, "empty": np.array([self.empty])}
+        for name, targets in named.items():
+            row = first_rounded(targets, grid, usual)
+            if row is not None and bounds is not None:
+                raise too_wide(name, targets, row, bounds)
+            if row is not None:
+                raise _too_far(named, targets[row])
 
     def grid(self) -> Grid:
         """The grid of all targets."""
@@ -199,31 +259,29 @@ class Targets:
 
 @dataclass(frozen=True)
 class Paid:
-    """What a game of `target_evidence` paid points, in steps of a grid."""
+    """What a game of `target_evidence` paid points."""
 
     sums: Floats
     grid: Grid
     targets: Targets
-    steps: Integers  # the targets of the points
     divisor: int
 
     def worth(self, targets: Floats) -> Floats:
         """What each point would be worth with another target, all else equal."""
-        base, slope, bend = self.sums[:3]
-        now, new = self.steps.astype(np.float64), (targets - self.grid.center) / self.grid.step
-        found = base + now * (slope + now * bend) + growth(self.sums[3:6], now, new)
-        return np.asarray(found * self.grid.step**2 / self.divisor)
+        now = self.grid.rounded(self.targets.points)
+        return moved(self.sums[:3], targets - self.grid.origin - now) / self.divisor
 
 
 def checked_points(
-    X: Any, y: Any, X_val: Any, y_val: Any, *, metric: str, empty: Any
-) -> tuple[Points, Validation, Targets]:
+    X: Any, y: Any, X_val: Any, y_val: Any, *, metric: str, empty: Any,
+    complete: bool = False,
+) -> tuple[Points, Validation, Targets]:  # fmt: skip
     """Points and validation set without classes, and their targets."""
     if (X_val is None) != (y_val is None) and metric != "precomputed":
         raise InputError("X_val and y_val go together: pass both, or neither")
     targets = Targets.check(y, y_val, empty)
     labels, judges = targets.as_classes(judged=y_val is not None)
     points, validation = check_pair(
-        X, labels, X_val, judges, metric=metric, classes=[0], mutual=True
+        X, labels, X_val, judges, metric=metric, classes=[0], mutual=True, complete=complete
     )
     return points, validation, targets

@@ -25,6 +25,7 @@ from thresher.inputs.checks import (
     is_dask,
 )
 from thresher.inputs.labels import check_labels, check_owners, class_list
+from thresher.inputs.precomputed import check_complete
 from thresher.neighbors.ball import Neighbors, check_neighbors
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.passes.dask_valuation import DaskValuation
@@ -45,7 +46,7 @@ def tknn_shapley(
     owners: Any = None, mean: bool = False, neighbors: Neighbors = "auto", progress: bool = False,
     memory: int | str | None = None, checkpoint: str | PathLike[str] | None = None,
     kernel: Any = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
-    bounds: tuple[float, float] | None = None,
+    bounds: tuple[float, float] | None = None, complete: bool = False,
 ) -> Valuation: ...  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def tknn_shapley(
     owners: Any = None, mean: bool = False, neighbors: Neighbors = "auto", progress: bool = False,
     memory: int | str | None = None, checkpoint: str | PathLike[str] | None = None,
     kernel: Any = BOX, rings: int = 16, task: str = CLASSES, empty: float | None = None,
-    bounds: tuple[float, float] | None = None,
+    bounds: tuple[float, float] | None = None, complete: bool = False,
 ) -> Valuation | DaskValuation:  # fmt: skip
     """The exact value of each point for the threshold nearest-neighbor classifier.
 
@@ -74,7 +75,8 @@ def tknn_shapley(
     metric
         "cosine" (1 - cosine similarity, in [0, 2]), "euclidean", or "precomputed". For
         "precomputed", X_val is None, and X holds the distances, one row per point and one column
-        per validation point (or yields blocks of such columns).
+        per validation point (or yields blocks of such columns). What a sparse matrix does not
+        store is far, as in a graph of scikit-learn.
     semivalue
         "shapley", "banzhaf", "leave-one-out", `Beta(a, b)`, or (without a kernel) `Calibrated(t)`.
     classes
@@ -113,9 +115,12 @@ def tknn_shapley(
         For regression: the prediction if no point is near, a public number. The default is the mean
         of the validation targets. Without validation targets it is required.
     bounds
-        For regression: the public range of targets. Sums of targets are kept in steps of this range
-        divided by 2^32. The default is the range of all targets; finding it in parts and on Dask
+        For regression: the public range of targets. Targets are kept in steps of the larger bound
+        divided by 2^92. The default is the range of all targets; finding it in parts and on Dask
         takes an extra pass.
+    complete
+        For sparse precomputed distances: True if X stores all that are within the radius. Without
+        it, X is refused if it looks like a graph of nearest points that may lack some.
 
     Returns
     -------
@@ -159,11 +164,12 @@ def tknn_shapley(
             "judge each other must all be in memory. Pass a validation set, such as a sample of "
             "rows that you leave out of X"
         )
+    complete = check_complete(complete, metric, in_parts=in_parts or is_dask(X))
     if regression and not (in_parts or is_dask(X)):
         return radius_regression(
             X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
             mean=mean, neighbors=neighbors, progress=progress, empty=empty,
-            bounds=bounds, kernel=shape,
+            bounds=bounds, kernel=shape, complete=complete,
         )  # fmt: skip
     if is_dask(X):
         check_no_limits(memory, checkpoint)
@@ -180,7 +186,9 @@ def tknn_shapley(
         from thresher.passes.on_dask import value_on_dask
 
         return value_on_dask(X, y, X_val, y_val, **settings)
-    points, validation = check_pair(X, y, X_val, y_val, metric=metric, classes=classes, mutual=True)
+    points, validation = check_pair(
+        X, y, X_val, y_val, metric=metric, classes=classes, mutual=True, complete=complete
+    )
     return value_here(
         points, BallSide(validation, radius, shape), semivalue, owners=owners, mean=mean,
         neighbors=neighbors, progress=progress, stacklevel=3,
@@ -191,19 +199,19 @@ def radius_regression(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     owners: Any, mean: bool, neighbors: Neighbors, progress: bool, empty: Any,
     bounds: Any = None, kernel: Kernel | None = None, kind: Any = None,
-    show: Callable[[Paid], None] | None = None,
+    show: Callable[[Paid], None] | None = None, complete: bool = False,
 ) -> Valuation:  # fmt: skip
     """`tknn_shapley` for targets that are numbers; `show` receives what the game paid points.
 
     `kind` is the game, a `TargetGame`, or with a kernel a `RingTargetGame`.
     """
     known: Any = {"metric": metric, "empty": empty, "bounds": bounds, "kernel": kernel}
+    known["complete"] = complete
     points, side, targets = targets_in_balls(X, y, X_val, y_val, radius, **known)
-    steps: Any = points.codes
 
     def see(sums: Floats) -> None:
         if show is not None:
-            show(Paid(sums, side.grid, targets, steps, len(side) if mean else 1))
+            show(Paid(sums, side.grid, targets, len(side) if mean else 1))
 
     return value_here(
         points, side, semivalue, owners=owners, mean=mean, neighbors=neighbors, progress=progress,
@@ -214,7 +222,7 @@ def radius_regression(
 def zero_budget_score(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float = 0.5, metric: str = "cosine",
     classes: Any = None, owners: Any = None, mean: bool = False, task: str = CLASSES,
-    empty: float | None = None, bounds: tuple[float, float] | None = None,
+    empty: float | None = None, bounds: tuple[float, float] | None = None, complete: bool = False,
 ) -> Valuation:  # fmt: skip
     """What each point would be worth alone: a score that uses no other person's data.
 
@@ -227,7 +235,7 @@ def zero_budget_score(
     ----------
     X, y, X_val, y_val, radius, metric, owners, mean, task, empty
         As in `tknn_shapley`.
-    bounds
+    bounds, complete
         As in `NeighborCounts`.
     classes
         All classes. The default is those of `y_val`, because a list taken from `y` would depend on
@@ -254,11 +262,16 @@ def zero_budget_score(
     radius, mean = check_radius(radius), check_flag("mean", mean)
     side: BallSide
     if is_regression(task, empty, bounds, classes):
-        side = target_side(X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds)
+        side = target_side(
+            X_val, y_val, radius=radius, metric=metric, empty=empty, bounds=bounds,
+            complete=complete,
+        )  # fmt: skip
         points, prices = side.check_points(X, y), side.alone_prices()
         none = side.utility_none(len(side))
     else:
-        validation = check_validation(X_val, y_val, metric=metric, classes=classes, public=True)
+        validation = check_validation(
+            X_val, y_val, metric=metric, classes=classes, public=True, complete=complete
+        )
         labels, side = check_labels("y", y), BallSide(validation, radius)
         points = side.check_points(X, y, labels, strangers=classes is None)
         if classes is None:

@@ -82,7 +82,7 @@ class NearTables:
 
 @dataclass(frozen=True)
 class TargetTables:
-    """Who is near each validation point, and the targets in steps of the grid of prices."""
+    """Who is near each validation point, and the targets on the grid of prices."""
 
     near: Floats  # one row per point, one column per validation point
     targets: Floats
@@ -91,12 +91,14 @@ class TargetTables:
     def of(cls, points: Points, side: BallSide) -> TargetTables:
         """Find near points by the pair rule."""
         near = near_pairs(points, side.near("all"))
-        return cls(near.astype(np.float64), points.codes.astype(np.float64))
+        classes: Any = side.classes
+        return cls(near.astype(np.float64), classes.grid.numbers(points.codes))
 
     def priced(self, rows: Integers, *quadratic: Floats) -> Floats:
         """What these points are worth at these prices, to each validation point."""
-        (a, b, c), u = quadratic, self.targets[rows, None]
-        return np.asarray(self.near[rows] * (a + u * (b + u * c)))
+        a, b, c, center = quadratic
+        r = self.targets[rows, None] - center
+        return np.asarray(self.near[rows] * (a + r * (b + r * c)))
 
 
 @dataclass(frozen=True)

@@ -195,8 +195,12 @@ def join(
         str | None, given("The task's digest, after you compared it with the other silos.")
     ] = None,
     ledger: Annotated[
-        Path | None, given("Your ledger, which is charged before anything is sent.")
+        Path | None,
+        given("Your ledger, which is charged before anything is sent; or give --no-ledger."),
     ] = None,
+    no_ledger: Annotated[
+        bool, given("Take part though nothing adds up what is released.", "--no-ledger")
+    ] = False,
     label: Annotated[str, given("The column of labels.")] = "y",
     owner: Annotated[str | None, given("The column of owners, if the task protects them.")] = None,
     out: Annotated[
@@ -237,6 +241,8 @@ def join(
         say(f"its digest is {known.digest}")
         say("nothing was sent: compare the digest with the other silos, then add --digest")
         raise typer.Exit(2)
+    if known.is_private:
+        _check_ledger(ledger, no_ledger=no_ledger)
     owners = None
     if known.is_private:
         private = read_private(points, label, owner, delimiter=delimiter)
@@ -244,8 +250,6 @@ def join(
     else:  # nobody is protected from knowing that a row cannot be read
         X, y = read_labeled(points, label, delimiter=delimiter)
     X = _like(X, known.columns, ignore, (label, owner))
-    if ledger is None and known.is_private:
-        say("no ledger was given: nothing keeps track of what is released about these points")
     silo = Silo(
         X, y, key=Key.load(key), approve=digest, owners=owners, ledger=ledger,
         reveal_exact_counts=reveal_exact_counts,
@@ -277,6 +281,17 @@ def demo(
 
     check_free(out, [], force=force)
     _write(play_demo(silos, say), out, None, force=force)
+
+
+def _check_ledger(ledger: Path | None, *, no_ledger: bool) -> None:
+    """Raise unless exactly one of the two is given."""
+    if ledger is None and not no_ledger:
+        raise InputError(
+            "--ledger is missing: it adds up what is released about your points. To take part "
+            "without one, give --no-ledger"
+        )
+    if ledger is not None and no_ledger:
+        raise InputError("--ledger cannot be used with --no-ledger: leave out one of the two")
 
 
 def _describe(task: Any) -> None:

@@ -65,7 +65,7 @@ def _start(
     command = [sys.executable, "-m", "thresher", "federate", "join", url]
     files = ["--points", place / "points.npz", "--key", place / "silo.key"]
     return subprocess.Popen(  # noqa: S603 - our own command
-        [*command, *map(str, files), "--digest", digest], stderr=subprocess.DEVNULL
+        [*command, *map(str, files), "--digest", digest, "--no-ledger"], stderr=subprocess.DEVNULL
     )
 
 

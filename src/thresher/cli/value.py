@@ -17,7 +17,7 @@ _method, _output = panel("Method"), panel("Output")
 
 USUAL = (  # options that are None if they were not typed, and then what `Settings` has
     "label", "model", "scaling", "trees", "folds", "radius", "kernel", "rings", "metric", "k",
-    "utility", "error",
+    "utility", "error", "seed",
 )  # fmt: skip
 Method = Literal[
     "auto",
@@ -145,17 +145,18 @@ def value(
         ),
     ] = None,
     seed: Annotated[
-        int,
+        int | None,
         _validation(
-            "The seed for the rows held out, for the folds and trees of a forest, and for sampling."
+            "The seed for the rows held out, for the folds and trees of a forest, and for "
+            "sampling; 0 if not given."
         ),
-    ] = 0,
+    ] = None,
     method: Annotated[
         Method,
         _method(
-            "How points are valued. auto is tknn for embeddings, for .npy and .npz, for classes "
-            "with --memory or --engine dask, and with --radius, --metric, --kernel, --rings, "
-            "--fill, --standardize, --text or a calibrated semivalue; otherwise it is forest."
+            "How points are valued. auto is forest. But it is tknn with --radius, --metric, "
+            "--kernel, --rings, --fill, --standardize or a calibrated semivalue, and for classes "
+            "with --memory or --engine dask."
         ),
     ] = "auto",
     trees: Annotated[int | None, _method("How many trees, for forest; 200 if not given.")] = None,
@@ -306,7 +307,7 @@ def value(
 
     given = {key: entry for key, entry in locals().items() if key in Settings.__dataclass_fields__}
     out = None if is_standard_output(out, json=json) else out
-    settings = _settings(given)
+    settings = _settings(given, drawn=report is not None and players == "points")
     if memory is None and checkpoint is not None:
         raise InputError("--checkpoint needs --memory, which reads the points in parts")
     if engine == "local" and scheduler is not None:
@@ -324,7 +325,8 @@ def value(
         show_json(done)
 
 
-def _settings(given: dict[str, Any]) -> Any:
+def _settings(given: dict[str, Any], *, drawn: bool) -> Any:
+    """The settings that were typed; a page that is `drawn` has a use for any seed."""
     from thresher.runs.settings import Settings
     from thresher.tables.paths import check_text_options
 
@@ -339,7 +341,8 @@ def _settings(given: dict[str, Any]) -> Any:
     for name in ("features", "ignore", "categorical", "na", "date"):
         given[name] = split_names(given[name])
     given["guess"] = tuple(role for role in ("label", "id", "owner") if given[role] is None)
-    given["named"] = tuple(name for name in USUAL if given[name] is not None)
+    typed = [name for name in USUAL if given[name] is not None]
+    given["named"] = tuple(name for name in typed if name != "seed" or not drawn)
     given = {name: x for name, x in given.items() if name not in USUAL or x is not None}
     if given["method"] == "auto":  # an option says which, also where it is what is usual
         usual = {name for name in given["named"] if given[name] == getattr(Settings, name)}

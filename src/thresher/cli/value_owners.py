@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from thresher.cli.streams import as_typed
-from thresher.cli.valuing import by_what, check_targets, counted
+from thresher.cli.valuing import (
+    Files,
+    by_what,
+    check_targets,
+    counted,
+    raise_failed,
+    written,
+)
 from thresher.cli.words import say, say_owners
 
 
@@ -29,10 +37,10 @@ def value_players(
         )
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
     found = valued.valuation
-    wrote = [] if out is None else valued.write(out, force=force)
+    files: Files = {} if out is None else {out: partial(valued.write, out, force=force)}
     if report is not None:
-        found.report(report, force=force)
-        wrote.append(report)
+        files[report] = partial(found.report, report, force=force)
+    wrote, failed = written(files)
     if out is None and not json:
         valued.write(None)
     about = found.params
@@ -47,7 +55,7 @@ def value_players(
     say_owners(found.by_owner(), rounded)
     for path in wrote:
         say(f"wrote {path}")
-    return {
+    outcome = {
         "method": found.method,
         "params": dict(about),
         "owners": {str(owner): value for owner, value in found.by_owner().items()},
@@ -56,3 +64,5 @@ def value_players(
         "wrote": [str(path) for path in wrote],
         "record": dict(valued.record),
     }
+    raise_failed(failed, outcome, json=json)
+    return outcome

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from thresher.cli.streams import as_typed
-from thresher.cli.words import say
-from thresher.errors import InputError, in_options, shortened
+from thresher.cli.words import say, show_json
+from thresher.errors import InputError, ThresherError, in_options, shortened
+
+Files = dict[Path, Callable[[], list[Path] | None]]  # to be written, each by a call
 
 PAGES = {".html", ".htm"}
 LONGEST_CELL = 60  # characters of a label or an id in words
@@ -24,6 +27,7 @@ def value_in_memory(
     from thresher.runs.memory_run import value_files
     from thresher.runs.results import check_columns, write_results
     from thresher.runs.summary import Summary
+    from thresher.runs.unlabeled import unlabeled_path
 
     check_targets(settings, out, report, force=force)
     show = sys.stderr.isatty()
@@ -31,12 +35,16 @@ def value_in_memory(
     with explained(settings, out=out, report=report):
         valued = value_files(settings, progress=show, check=check)
     valued = dataclasses.replace(valued, record=as_typed(dict(valued.record)))
-    wrote = [] if out is None else write_results(out, valued, force=force)
-    wrote += _suggested(valued, out, force=force)
+    files: Files = {}
+    if out is not None:
+        files[out] = partial(write_results, out, valued, force=force)
+        if valued.suggested is not None:
+            files[unlabeled_path(out)] = partial(_write_suggested, valued, out, force=force)
     if report is not None:
-        valued.report(report, force=force, progress=show)
-        wrote.append(report)
-    found = _said(Summary.of(valued, wrote), out)
+        files[report] = partial(valued.report, report, force=force, progress=show)
+    wrote, failed = written(files)
+    _say_suggested(valued)
+    found = _said(Summary.of(valued, wrote), out if out in wrote else None)
     if out is None and json:
         columns, _ = valued.valuation.stored(valued.columns(), {})
         lists = [list(map(_plain, entries)) for entries in columns.values()]
@@ -45,25 +53,58 @@ def value_in_memory(
             found["unlabeled"] = {key: list(map(_plain, x)) for key, x in valued.suggested.items()}
     elif out is None:
         write_results(None, valued)
+    raise_failed(failed, found, json=json)
     return found
 
 
-def _suggested(valued: Any, out: Path | None, *, force: bool) -> list[Path]:
-    """Write suggested labels for rows without one, or print the first; the files written."""
-    from thresher.runs.results import write_columns
-    from thresher.runs.unlabeled import unlabeled_path
+def written(files: Files) -> tuple[list[Path], BaseException | None]:
+    """Write each of the files that can be written: which ones, and the first failure.
 
+    What was computed may have taken hours, so a disk that is full must not hide it.
+    """
+    wrote: list[Path] = []
+    lacking: list[Path] = []
+    failed: BaseException | None = None
+    for path, write in files.items():
+        try:
+            wrote += write() or [path]
+        except (ThresherError, OSError, MemoryError) as refused:
+            failed = failed or refused
+            lacking.append(path)
+    if failed is not None:
+        complete = f"complete: {', '.join(map(str, wrote))}; " if wrote else ""
+        failed.add_note(
+            f"{complete}not written: {', '.join(map(str, lacking))}; what is said above holds: "
+            "make room, then run the same command with --force"
+        )
+    return wrote, failed
+
+
+def raise_failed(failed: BaseException | None, found: dict[str, Any], *, json: bool) -> None:
+    """Raise what kept a file from being written, after the outcome was printed."""
+    if failed is not None:
+        if json:
+            show_json(found)
+        raise failed
+
+
+def _say_suggested(valued: Any) -> None:
+    """Print the first of the labels that are suggested for rows without one."""
     if valued.suggested is None:
-        return []
+        return
     rows, labels = valued.suggested["row"], valued.suggested["best_label"]
     pairs = list(zip(rows, labels, strict=True))
     shown = ", ".join(f"row {row} {label}" for row, label in pairs[:5])
     more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
     say(f"rows without a label: {len(pairs)}, not valued; suggested labels: {shown}{more}")
-    if out is None:
-        return []
-    path = unlabeled_path(out)
-    return write_columns(path, valued.suggested, dict(valued.record), force=force)
+
+
+def _write_suggested(valued: Any, out: Path, *, force: bool) -> list[Path]:
+    from thresher.runs.results import write_columns
+    from thresher.runs.unlabeled import unlabeled_path
+
+    about = dict(valued.record)
+    return write_columns(unlabeled_path(out), valued.suggested, about, force=force)
 
 
 def value_in_parts(
@@ -136,7 +177,11 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         "utility_all": _known(done.valuation.utility_all),
         "utility_none": _known(done.valuation.utility_none),
         "suggestions": None if done.suggestions is None else dict(done.suggestions),
-        "wrong_labels": None if done.forecast is None else round(done.forecast.wrong),
+        "wrong_labels": None if done.forecast is None or done.leaks else round(done.forecast.wrong),
+        "leaks": {name: vars(leak) for name, leak in done.leaks.items()},
+        "forecast": None
+        if done.forecast is None
+        else {"poor": done.forecast.poor, "right": done.forecast.right, "why_look": done.why_look},
         "by_owner": None
         if done.by_owner is None
         else {str(owner): worth for owner, worth in done.by_owner.items()},
@@ -157,7 +202,9 @@ def _say_suggestions(done: Any) -> None:
 
     if done.suggestions is not None:
         say(f"suggestions: {', '.join(f'{n} {word}' for word, n in done.suggestions.items())}")
-    if done.forecast is not None:
+    if done.forecast is not None and done.leaks:
+        say("wrong labels expected: unknown, as the label is repeated by a column")
+    elif done.forecast is not None:
         poor = " (a poor forecast: classes overlap)" if done.forecast.poor else ""
         say(f"wrong labels expected: about {round(done.forecast.wrong)}{poor}")
     if done.worst:
@@ -189,7 +236,6 @@ def _say_owners(done: Any) -> None:
 
 def _say_next(done: Any, out: Path | None) -> None:
     """Print the files that were written, and what to do with them."""
-    from thresher.runs.hints import one_class
     from thresher.runs.next_step import fill_step, next_steps
 
     for path in done.wrote:
@@ -197,9 +243,10 @@ def _say_next(done: Any, out: Path | None) -> None:
     for line in fill_step(done.settings, done.record, out, done.wrote):
         say(line)
     page = next((path for path in done.wrote if path.suffix.lower() in PAGES), None)
-    if done.suggestions is None or one_class() in done.hints:
+    if done.suggestions is None:
         return
-    for line in next_steps(done.suggestions, done.settings, done.record, out, page):
+    facts = done.suggestions, done.settings, done.record
+    for line in next_steps(*facts, out, page, done.why_look, done.leaks):
         say(line)
 
 

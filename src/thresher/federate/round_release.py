@@ -13,7 +13,7 @@ from thresher.counts import NeighborCounts
 from thresher.federate.signed_task import Task
 from thresher.price_list import PriceList
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.dp_tknn import release_record, table_digest
+from thresher.privacy.dp_tknn import table_digest
 from thresher.privacy.names import read_owners
 from thresher.privacy.private_points import PrivatePoints
 from thresher.privacy.release import Release
@@ -70,10 +70,8 @@ def outcome(
     table = np.array(words).reshape(task.side.shape)
     design = replace(task.design, excess=task.excess(len(survivors)))
     names = task.protocol.names
-    record = release_record(design, "", seeded=False) | {
-        "unit": task.terms["unit"],
+    record = task.record(design) | {
         "federated": True,
-        "task_digest": task.digest,
         "round": round.hex(),
         "silos": len(names),
         "survivors": [names[each] for each in survivors],

@@ -29,8 +29,16 @@ from thresher.inputs.arrays import pack_array, unpack_array
 from thresher.inputs.checks import check_choice, check_count
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import BOX
-from thresher.privacy.accountants import Budget, check_adjacency, discrete_mu, gaussian_epsilon
-from thresher.privacy.design import check_points_per_owner
+from thresher.privacy.accountants import (
+    Adjacency,
+    Budget,
+    Unit,
+    check_adjacency,
+    discrete_mu,
+    gaussian_epsilon,
+)
+from thresher.privacy.design import Change, check_points_per_owner
+from thresher.privacy.dp_tknn import release_record
 from thresher.privacy.plan import Plan, plan_design
 from thresher.privacy.release_setting import RINGS, side_setting
 from thresher.privacy.table_design import TableDesign
@@ -233,10 +241,30 @@ class Task:
 
     @property
     def epsilon_two_silos(self) -> float:
-        """The epsilon of a unit whose points are in two silos, as it moves the sum twice as far."""
-        design = self.design
-        mu = discrete_mu(2 * design.length(self.terms["adjacency"]), design.sigma)
-        return gaussian_epsilon(mu, self.terms["delta"])
+        """The epsilon of a unit whose points are in two silos, as it moves the sum twice as far.
+
+        If the task protects silos, the unit is an owner in them.
+        """
+        design, silos = self.design, self.terms["unit"] == "silo"
+        length = design.length(self.terms["adjacency"], "part" if silos else None)
+        return gaussian_epsilon(discrete_mu(2 * length, design.sigma), self.terms["delta"])
+
+    def changed_by(self, unit: Unit) -> Change:
+        """What changes of a protected unit if one `unit` of a ledger does.
+
+        Several points of a silo may belong to one owner.
+        """
+        return "part" if (self.terms["unit"], unit) == ("silo", "owner") else unit
+
+    def record(self, design: TableDesign) -> dict[str, Any]:
+        """What a release says of the task and of its `design`, all of it public."""
+        record = release_record(design, "", seeded=False) | {"task_digest": self.digest}
+        record["unit"] = self.terms["unit"]
+        if self.terms["unit"] == "silo":
+            for adjacency in get_args(Adjacency):
+                name = f"epsilon_{adjacency.replace('-', '_')}_owner"
+                record[name] = design.epsilon(adjacency, "part")
+        return record
 
     def plan(self, points: int) -> Plan:
         """What to expect from this many points in all, with the noise of all silos."""

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from thresher.errors import InputError, either, option
+from thresher.errors import InputError, ThresherWarning, either, option
 from thresher.federate.http_client import Link, fetch_task, play
 from thresher.federate.keys import Key
 from thresher.federate.round_release import Holding, exact_prices, exact_table, outcome
 from thresher.federate.signed_task import Task
 from thresher.federate.silo_round import SiloRound
 from thresher.inputs.checks import check_flag
-from thresher.privacy.dp_tknn import ledger_cost, release_record
+from thresher.privacy.dp_tknn import check_units
 from thresher.privacy.ledger import Ledger, Receipt
 from thresher.privacy.noise import Noise
 from thresher.privacy.tabled_noise import TabledSystem
 
 PATIENCE = 60.0  # seconds without an answer of the coordinator
 WAIT = 3600.0  # seconds for one step
+NO_LEDGER = (
+    "no ledger was given: nothing adds up what is released about these points, so several rounds "
+    f"together may reveal more than any of them states; pass {option('ledger')}"
+)
 
 
 class Silo:
@@ -39,7 +44,8 @@ class Silo:
     owners
         The owner of each point, if the task protects owners.
     ledger
-        A `Ledger` or its path, charged before anything leaves this silo. A task without noise fits
+        A `Ledger` or its path, charged before anything leaves this silo. Without one, pass None: a
+        `ThresherWarning` then says that nothing adds up what is released. A task without noise fits
         no ledger, and is refused with one.
     reveal_exact_counts
         Pass True to take part in a task without noise.
@@ -50,20 +56,25 @@ class Silo:
     --------
     A silo checks a task before it joins a round; docs/federation.md has a whole round.
 
+    >>> import tempfile
+    >>> import thresher as th
     >>> from thresher.federate import Key, Silo, Task
     >>> key, own, other = Key.create(), Key.create(), Key.create()
     >>> task = Task.create(
     ...     [[1.0, 0.0], [0.0, 1.0]], ["yes", "no"], silos={"a": own.public, "b": other.public},
     ...     key=key, epsilon=1, delta=1e-6, fewest=2,
     ... )
-    >>> silo = Silo([[0.9, 0.1]], ["yes"], key=own, approve=task.digest)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = th.Ledger.create(f"{folder.name}/ledger.db", epsilon=3, delta=1e-6)
+    >>> silo = Silo([[0.9, 0.1]], ["yes"], key=own, approve=task.digest, ledger=ledger)
     >>> silo.check(task) is task
     True
+    >>> folder.cleanup()
     """
 
     def __init__(
-        self, X: Any, y: Any, *, key: Key, approve: Task | str, owners: Any = None,
-        ledger: str | Path | Ledger | None = None, reveal_exact_counts: bool = False,
+        self, X: Any, y: Any, *, key: Key, approve: Task | str,
+        ledger: str | Path | Ledger | None, owners: Any = None, reveal_exact_counts: bool = False,
         noise: Noise | None = None,
     ) -> None:  # fmt: skip
         self._points, self._key = (X, y, owners), key
@@ -115,9 +126,12 @@ class Silo:
             )
         if not task.is_private and self._ledger is not None:
             raise InputError(
-                "a ledger cannot be used with a task without noise, which fits no budget: leave "
-                f"{option('ledger')} out, or take part in a task with noise"
+                "a ledger cannot be used with a task without noise, which fits no budget: "
+                f"{either('pass ledger=None', 'leave --ledger out')}, or take part in a task with "
+                "noise"
             )
+        if task.is_private and self._ledger is None:
+            warnings.warn(NO_LEDGER, ThresherWarning, stacklevel=2)
         if (self._points[2] is not None) != (task.terms["unit"] == "owner"):
             owners = either("owners", option("owner"))
             raise InputError(
@@ -140,10 +154,10 @@ class Silo:
     def _charge(self, task: Task, name: bytes) -> None:
         if self._ledger is None:
             return
-        record = release_record(task.design, "", seeded=False) | {"task_digest": task.digest}
-        book, cost = self._ledger, ledger_cost(self._ledger, task.design)
-        if task.terms["unit"] == "silo":  # another owner in it moves it as another point does: T9
-            cost = task.design.cost(book.adjacency, "point", book.filter)
+        book = self._ledger
+        check_units(book, task.design)
+        cost = task.design.cost(book.adjacency, task.changed_by(book.unit), book.filter)
+        record = task.record(task.design)
         self._receipt = book.charge(f"federated round {name.hex()}", cost, record)
 
     def _outcome(self, task: Task, done: SiloRound, holding: Holding | None) -> Any:

@@ -21,7 +21,8 @@ others contradict most.
     inspect   the next in line, as many again, if another label's share exceeds that of its own
     keep      all others
 
-With fewer than ten rows in all, nothing is clear: rows to relabel or drop are rows to inspect.
+With fewer than ten rows in all, nothing is clear: rows to relabel or drop are rows to inspect. With
+fewer than three, or if all have the same label, nothing can be said: all rows are outliers.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ from thresher.games.label_shares import LabelShares
 from thresher.inputs.labels import Codes
 
 SUGGESTIONS = ("keep", "relabel", "inspect", "drop", "outlier")
+CALLED_WRONG = ("relabel", "drop")
 CLEAR = 2.0  # standard deviations of even odds
 FEW = 0.2  # share of votes for the own label
 NEW_LABEL = 0.2  # share of another label that makes it the new one: below, it is rarely right
 LEAST_ROWS = 10  # in each half, as many as have to agree to be clear by votes
+JUDGED_ROWS = 3  # fewer say nothing
 NOBODY = 0.05  # other rows in a leaf, as a mean over trees
 
 
@@ -70,7 +73,10 @@ def suggest_by_votes(values: Floats, near: Near, known: Flags) -> Integers:
 def suggest_by_shares(
     shares: LabelShares, codes: Codes, forecast: Forecast, rows: int = LEAST_ROWS
 ) -> Integers:
-    """What to do about each point, as places in `SUGGESTIONS`, if there are so many rows in all."""
+    """What to do about each point, as places in `SUGGESTIONS`, if there are so many rows in all.
+
+    There are none that say anything if all have the same label.
+    """
     contradicted = np.flatnonzero(shares.other > shares.own)
     scores, labels = shares.score[contradicted], codes[contradicted].astype(np.int64)
     wrong, doubtful = (
@@ -78,6 +84,7 @@ def suggest_by_shares(
         for counts in (forecast.by_label, 2 * forecast.by_label)
     )
     clear, named = wrong & (rows >= LEAST_ROWS), shares.other >= NEW_LABEL
-    conditions = [shares.near < NOBODY, clear & named, clear, doubtful]
+    alone = (shares.near < NOBODY) | (rows < JUDGED_ROWS)
+    conditions = [alone, clear & named, clear, doubtful]
     words = [SUGGESTIONS.index(word) for word in ("outlier", "relabel", "drop", "inspect")]
     return np.select(conditions, words, SUGGESTIONS.index("keep"))

@@ -28,6 +28,7 @@ from thresher.inputs.coded import Coded
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
+from thresher.neighbors.directions import tie_directions
 from thresher.passes.votes import leaf_votes
 from thresher.regression import REGRESSION
 from thresher.valuation import Valuation
@@ -208,7 +209,7 @@ def count_votes(points: Points, validation: Validation, voters: int) -> NDArray[
     if validation.rows is None or not isinstance(points.rows, Rows):
         raise InputError("findings by the nearest neighbors need features, not distances")
     votes = np.zeros((len(points), classes), np.int64)
-    judges = Points(validation.rows, validation.codes)
+    judges = tie_directions(Points(validation.rows, validation.codes), validation.metric)
     asking = dataclasses.replace(validation, rows=points.rows, codes=points.codes)
     for row, keys in enumerate(closest(judges, asking, voters, "float64", None)):
         codes = validation.codes[(keys >> np.uint64(1)).astype(np.int64)]

@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.findings.advice import SUGGESTIONS, suggest_by_shares
+from thresher.findings.advice import (
+    CALLED_WRONG,
+    LEAST_ROWS,
+    SUGGESTIONS,
+    suggest_by_shares,
+)
 from thresher.findings.forecast import Forecast, forecast_errors
 from thresher.findings.label_findings import Findings
 from thresher.findings.stability import Stability
@@ -151,6 +156,7 @@ def _findings(
 ) -> Findings:
     labels = votes.classes.labels
     suggestions, forecast = _suggestions(votes, shares)
+    wrong = np.isin(suggestions, [SUGGESTIONS.index(word) for word in CALLED_WRONG])
     return Findings(
         Coded.numbered(votes.codes, labels),
         valuation.values,
@@ -165,12 +171,18 @@ def _findings(
         shares.other,
         shares.score,
         stability,
-        forecast,
+        forecast.with_marks(shares.score, wrong) if _rows(votes) >= LEAST_ROWS else None,
         votes.forest,
     )
 
 
 def _suggestions(votes: Votes, shares: LabelShares) -> tuple[NDArray[np.int64], Forecast]:
     forecast = forecast_errors(shares, votes.codes, len(votes.classes))
-    rows = len(votes.codes) + (0 if votes.codes_val is None else len(votes.codes_val))
-    return suggest_by_shares(shares, votes.codes, forecast, rows), forecast
+    return suggest_by_shares(shares, votes.codes, forecast, _rows(votes)), forecast
+
+
+def _rows(votes: Votes) -> int:
+    """How many rows there are, points and validation points; none if all have the same label."""
+    beside = votes.codes[:0] if votes.codes_val is None else votes.codes_val
+    codes = np.concatenate([votes.codes, beside])
+    return 0 if (codes == codes[0]).all() else len(codes)

@@ -41,6 +41,8 @@ class TargetEvidence:
     usual: Floats
     # what the point would be worth with the expected target, where that is known
     best_value: Floats | None = None
+    # what it is worth, if targets that are far off are left out of account
+    values: Floats | None = None
 
     def score(self, targets: Floats) -> Floats:
         """How usual each target is: usual / (usual + |residual|); the lower, the more doubtful.

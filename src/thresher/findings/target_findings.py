@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.findings.advice import NOBODY
 from thresher.findings.label_findings import Findings, check_fit
@@ -29,16 +29,21 @@ from thresher.games.target_evidence import (
     NearRingTargets,
     NearTargets,
     OtherTargets,
+    middle_of,
 )
+from thresher.games.targets import Grid
 from thresher.growth import check_growth
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.checks import check_both, check_flag
 from thresher.inputs.coded import Coded
+from thresher.inputs.far_off import brought_in, far_off
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
+from thresher.neighbors.directions import tie_directions
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
+from thresher.passes.target_span import TargetSpan
 from thresher.passes.votes import Votes, leaf_regression
 from thresher.passes.walk import pay_while_counting
 from thresher.regression import REGRESSION, Paid, Targets, checked_points
@@ -101,7 +106,8 @@ class TargetFindings(Findings):
         forest: Forest | None = None,
     ) -> TargetFindings:  # fmt: skip
         """The findings that follow from evidence about valued points."""
-        said = suggest_by_residuals(valuation.values, targets, found, nobody)
+        values = valuation.values if found.values is None else found.values
+        said = suggest_by_residuals(values, targets, found, nobody)
         best = Coded.of(found.expected.tolist())
         return cls(
             Coded.of(targets.tolist()), valuation.values, valuation.ranks(),
@@ -120,23 +126,61 @@ class TargetFindings(Findings):
 def radius_target_findings(
     X: Any, y: Any, X_val: Any, y_val: Any, *, radius: float, metric: str, semivalue: Semivalue,
     owners: Any = None, mean: bool = False, progress: bool = False, empty: Any = None,
-    bounds: Any = None, kernel: Kernel | None = None,
+    bounds: Any = None, kernel: Kernel | None = None, complete: bool = False,
 ) -> tuple[Valuation, TargetFindings]:  # fmt: skip
     """What `tknn_shapley` and `explain` find about numbers, in one walk over the points."""
-    seen: list[Paid] = []
-    valuation = radius_regression(
-        X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
-        mean=mean, neighbors="auto", progress=progress, empty=empty, bounds=bounds,
-        kernel=kernel, kind=NearTargets if kernel is None else NearRingTargets, show=seen.append,
-    )  # fmt: skip
-    paid = seen[0]
-    near, one, two = paid.sums[6:]
+
+    def paid_by(y: Any, y_val: Any, empty: Any, bounds: Any) -> tuple[Valuation, Paid]:
+        seen: list[Paid] = []
+        found = radius_regression(
+            X, y, X_val, y_val, radius=radius, metric=metric, semivalue=semivalue, owners=owners,
+            mean=mean, neighbors="auto", progress=progress, empty=empty, bounds=bounds,
+            kernel=kernel, kind=NearTargets if kernel is None else NearRingTargets,
+            show=seen.append, complete=complete,
+        )  # fmt: skip
+        return found, seen[0]
+
+    valuation, paid = paid_by(y, y_val, empty, bounds)
+    near, one, two = paid.sums[3:]
     means = np.divide(one, near, out=np.full(len(near), np.nan), where=near > 0)
     squares = np.where(near > 0, two - one * np.nan_to_num(means), 0.0)
-    grid = paid.grid
-    usual, expected = grid.step * pooled_deviation(near, squares), grid.center + grid.step * means
-    found = TargetEvidence(near, expected, usual, paid.worth(expected))
+    expected = middle_of(paid.targets.judges) + means
+    found = TargetEvidence(near, expected, pooled_deviation(near, squares))
+
+    def again(known: Targets) -> tuple[Valuation, Paid]:
+        judges = None if y_val is None else known.judges
+        return paid_by(known.points, judges, known.empty, None)
+
+    found = with_values(valuation, paid, found, again)
     return valuation, TargetFindings.of(valuation, paid.targets.points, found)
+
+
+def with_values(
+    valuation: Valuation, paid: Paid, found: TargetEvidence,
+    again: Callable[[Targets], tuple[Valuation, Paid]],
+) -> TargetEvidence:  # fmt: skip
+    """Evidence with what each point would be worth with the target that is expected.
+
+    Targets that are far off would decide what all others are worth. So if there are any, others
+    are valued `again`, as if those had the targets that are expected.
+    """
+    targets = paid.targets
+    far = far_off(targets.points)
+    if not far.any() and not far_off(targets.judges).any():
+        return replace(found, best_value=paid.worth(found.expected))
+    values, other = again(usual_targets(targets, found.expected))
+    judged = np.where(far, valuation.values, values.values)
+    return replace(found, best_value=other.worth(found.expected), values=judged)
+
+
+def usual_targets(targets: Targets, expected: Floats) -> Targets:
+    """Targets without those that are far off: with what is expected instead, or the median."""
+    far, judges = far_off(targets.points), brought_in(targets.judges)
+    points = np.where(far & ~np.isnan(expected), expected, brought_in(targets.points))
+    for all_of, kept in ((targets.points, ~far), (targets.judges, ~far_off(targets.judges))):
+        if targets.empty in {float(all_of.mean()), TargetSpan().see(all_of).mean()}:
+            return Targets(points, judges, float(all_of[kept].mean()))
+    return Targets(points, judges, targets.empty)
 
 
 def nearest_target_findings(
@@ -158,13 +202,26 @@ def nearest_target_findings(
         raise InputError("findings by the nearest neighbors need features, not distances")
     asked = np.tile(targets.judges, (len(points), 1))
     if len(validation) > voters:
-        judges = Points(validation.rows, validation.codes)
+        judges = tie_directions(Points(validation.rows, validation.codes), validation.metric)
         asking = replace(validation, rows=points.rows, codes=points.codes)
         keys = closest(judges, asking, voters, "float64", None)
         asked = np.array([targets.judges[(each >> np.uint64(1)).astype(np.int64)] for each in keys])
-    near, means = np.full(len(asked), float(asked.shape[1])), asked.mean(axis=1)
-    usual = pooled_deviation(near, ((asked - means[:, None]) ** 2).sum(axis=1))
-    found = TargetEvidence(near, means, usual)
+    heard = np.isin(asked, targets.judges[~far_off(targets.judges)])
+    near, asked = heard.sum(axis=1).astype(np.float64), np.where(heard, asked, 0.0)
+    means = np.divide(asked.sum(axis=1), near, out=np.full(len(near), np.nan), where=near > 0)
+    squares = np.where(heard, (asked - means[:, None]) ** 2, 0.0).sum(axis=1)
+    found = TargetEvidence(near, means, pooled_deviation(near, squares))
+    far = far_off(targets.points)
+    if far.any() or not heard.all():
+        known = usual_targets(targets, means)
+        about |= {"semivalue": check_semivalue(valuation.params["semivalue"])}
+        if utility != "jia2019":
+            about |= {"empty": known.empty}
+        judged = knn_shapley(
+            X, known.points, X_val, known.judges, k=k, metric=metric, utility=utility,
+            task=REGRESSION, **about,
+        )  # fmt: skip
+        found = replace(found, values=np.where(far, valuation.values, judged.values))
     return valuation, TargetFindings.of(valuation, targets.points, found)
 
 
@@ -197,7 +254,8 @@ def explain_targets(
     if valuation.method == "tknn-shapley":
         again, found = radius_target_findings(
             X, y, X_val, y_val, radius=about["radius"], metric=about["metric"],
-            semivalue=semivalue, bounds=about["bounds"], kernel=Kernel.recorded(about), **common,
+            semivalue=semivalue, bounds=about["bounds"], kernel=Kernel.recorded(about),
+            complete=about["metric"] == "precomputed", **common,  # it was judged when valued
         )  # fmt: skip
     elif valuation.method == FOREST:
         again, found = forest_target_findings(
@@ -219,44 +277,51 @@ def explain_target_votes(
     owners: Any = None, mean: bool = False, progress: bool = False,
 ) -> tuple[Valuation, TargetFindings]:  # fmt: skip
     """The values of points in leaves, and what the others in them say."""
-    seen: list[Paid] = []
-    valuation = leaf_regression(
-        votes, targets, method, about, semivalue, owners=owners, mean=mean, progress=progress,
-        kind=LeafChanges, show=seen.append,
-    )  # fmt: skip
-    paid = seen[0]
-    grid = paid.grid
-    beside, steps = _judges(votes, grid.steps(targets.judges)), paid.steps
+
+    def paid_by(known: Targets) -> tuple[Valuation, Paid]:
+        seen: list[Paid] = []
+        found = leaf_regression(
+            votes, known, method, about, semivalue, owners=owners, mean=mean, progress=progress,
+            kind=LeafChanges, show=seen.append,
+        )  # fmt: skip
+        return found, seen[0]
+
+    valuation, paid = paid_by(targets)
+    grid, judges = paid.grid, paid.grid.rounded(targets.judges)
+    beside, own = _judges(votes, judges), grid.rounded(targets.points)
+    now = brought_in(own)
     for _ in range(ROUNDS):
-        near, means = _others(votes, steps, beside)
-        sizes = tamed(paid.steps - means)
-        _, apart = _others(votes, np.rint(sizes).astype(np.int64))
+        near, means = _others(votes, now, grid, beside)
+        sizes = tamed(own - means)
+        _, apart = _others(votes, sizes, grid)
         usual = NORMAL * np.where(np.isnan(apart), np.median(sizes), apart)
-        room, middle = NEARER * usual, np.where(np.isnan(means), paid.steps, means)
-        steps = np.rint(np.clip(paid.steps, middle - room, middle + room)).astype(np.int64)
-    expected = grid.center + grid.step * means
-    found = TargetEvidence(near, expected, grid.step * usual, paid.worth(expected))
+        room, middle = NEARER * usual, np.where(np.isnan(means), own, means)
+        now = np.clip(own, middle - room, middle + room)
+    found = with_values(valuation, paid, TargetEvidence(near, means, usual), paid_by)
     return valuation, TargetFindings.of(valuation, targets.points, found, NOBODY, votes.forest)
 
 
-def _others(votes: Votes, steps: Integers, beside: Beside | None = None) -> tuple[Floats, Floats]:
+def _others(
+    votes: Votes, targets: Floats, grid: Grid, beside: Beside | None = None
+) -> tuple[Floats, Floats]:
     """How many others share each point's leaf, and their mean, both as means over trees."""
-    game = OtherTargets(steps, 0, beside=beside)
-    codes: Any = steps  # what other games know as classes
+    game = OtherTargets(targets, 0.0, grid, beside=beside)
+    codes: Any = grid.codes(targets)  # what other games know as classes
     part = replace(votes, codes=codes)
-    out, groups = pay_while_counting(part, votes.near, game, lambda *_: None)
-    return out[0] / np.maximum(votes.trees, 1), game.means(out, groups)
+    out, _ = pay_while_counting(part, votes.near, game, lambda *_: None)
+    return out[0] / np.maximum(votes.trees, 1), game.means(out)
 
 
-def _judges(votes: Votes, steps: Integers) -> Beside | None:
+def _judges(votes: Votes, targets: Floats) -> Beside | None:
     """The validation points in the leaves of a tree: their number, and the sum of their targets."""
     if votes.rows_val is None:
         return None
-    rows = votes.rows_val
+    rows, heard = votes.rows_val, (~far_off(targets)).astype(np.float64)
 
     def beside(columns: slice) -> tuple[Floats, Floats]:
         leaves, size = rows.leaves(votes.near.tree(columns)), columns.stop - columns.start
-        sums = np.bincount(leaves, steps, minlength=size)
-        return np.bincount(leaves, minlength=size).astype(np.float64), np.asarray(sums, np.float64)
+        sums = np.bincount(leaves, np.where(heard > 0, targets, 0.0), minlength=size)
+        count = np.bincount(leaves, heard, minlength=size)
+        return np.asarray(count, np.float64), np.asarray(sums, np.float64)
 
     return beside

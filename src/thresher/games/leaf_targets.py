@@ -3,9 +3,10 @@
 A cell is a leaf. Its judges are the validation points in it. What a point is worth to a judge is
 linear in the judge's target. So all judges together pay what one judge with their mean target
 would, times their weight. Without a validation set, the judges are the points themselves, and each
-is left out of its own game. Then let T1 and T2 be the sums of u and u^2 of the c - 1 other points
-in a leaf, n = c - 2, x the target of the valued point, and e the prediction if nobody is there.
-With the moments of c - 1 near points, the others together pay
+is left out of its own game. Then let T1 and T2 be the sums of r and r^2 of the c - 1 other points
+in a leaf, n = c - 2, x the r of the valued point, and e that of the prediction if nobody is there,
+all around the mean target of the leaf. With the moments of c - 1 near points, the others together
+pay
 
     (c - 1) P0 (e^2 - x^2) - 2 P0 T1 (e - x) + (A - B + D) T2 + (B - 2D - A) (T1^2 - T2) / n
     + 2 D x T1 - (c - 1) D x^2
@@ -23,7 +24,7 @@ import numpy as np
 from thresher.array_types import Array, Floats, Integers
 from thresher.games.moments import moments
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import TargetGame, changes, quadratics, summed
+from thresher.games.targets import NearSums, TargetGame, changes, quadratics
 
 Judges = tuple[Floats, Floats, float]  # weight and mean target of a leaf, and what is left over
 
@@ -37,34 +38,42 @@ class LeafTargets(TargetGame):
     leaf_judges: Callable[[slice], Judges] | None = None
     share: float = 1.0  # the weight of a tree, where points judge each other
 
-    def quadratics(self, sums: Integers, columns: slice, *, newcomer: bool = False) -> Floats:
+    def near(self, sums: Integers, columns: slice) -> NearSums:
+        """What is near some cells."""
+        del columns
+        return NearSums.of(sums, self.grid, self.empty)
+
+    def quadratics(self, near: NearSums, columns: slice, *, newcomer: bool = False) -> Floats:
         """What each leaf pays a member or a newcomer."""
         if self.leaf_judges is None:
-            return self.share * _among_points(sums, self, newcomer=newcomer)
+            return self.share * _among_points(near, self, newcomer=newcomer)
         weight, mean, _ = self.leaf_judges(columns)
-        return weight * quadratics(sums, mean, self.empty, self.semivalue, newcomer=newcomer)
+        return weight * quadratics(near, mean, self.empty, self.semivalue, newcomer=newcomer)
 
-    def changes(self, sums: Integers, columns: slice) -> Floats:
+    def changes(self, near: NearSums, columns: slice) -> Floats:
         """How a member's value changes with its target in each leaf."""
         if self.leaf_judges is None:
-            return self.share * _changes_among_points(sums, self.semivalue)
+            return self.share * _changes_among_points(near, self.semivalue)
         weight, mean, _ = self.leaf_judges(columns)
-        return weight * changes(sums, mean, self.semivalue)
+        return weight * changes(near, mean, self.semivalue)
 
     def utility(self, sums: Integers, columns: slice) -> float:
         """The utility of all points for the judges of these leaves."""
-        count, one, two = summed(sums)
+        near = self.near(sums, columns)
+        count, one, two = near.count, near.one, near.two
+        gap = self.empty - near.center
         if self.leaf_judges is None:
-            alone = two - 2 * self.empty * one + self.empty**2  # of the only point
+            alone = two - 2 * gap * one + gap**2  # of the only point
             several = count * (count * two - one**2) / np.maximum(count - 1, 1) ** 2
             errors = np.where(count > 1, several, np.where(count == 1, alone, 0.0))
             return -self.share * float(errors.sum())
         weight, mean, rest = self.leaf_judges(columns)
-        guess = np.where(count > 0, one / np.maximum(count, 1), self.empty)
-        return -float((weight * (guess - mean) ** 2).sum()) - rest
+        apart = near.center - mean
+        errors = np.where(count > 0, apart + one / np.maximum(count, 1), apart + gap)
+        return -float((weight * errors**2).sum()) - rest
 
 
-def leaf_judges(leaves: Array, size: int, targets: Integers, share: float) -> Judges:
+def leaf_judges(leaves: Array, size: int, targets: Floats, share: float) -> Judges:
     """The weight and the mean target of the judges in each leaf, and their targets' residuals."""
     count = np.bincount(leaves, minlength=size)
     means = np.bincount(leaves, targets, minlength=size) / np.maximum(count, 1)
@@ -72,13 +81,13 @@ def leaf_judges(leaves: Array, size: int, targets: Integers, share: float) -> Ju
     return np.asarray(count * share, np.float64), means, left * share
 
 
-def _among_points(sums: Integers, game: TargetGame, *, newcomer: bool) -> Floats:
-    """What the others in a leaf pay a point, by its u; the point is in the sums, or a newcomer."""
-    (count, one, two), empty = summed(sums), game.empty
+def _among_points(near: NearSums, game: TargetGame, *, newcomer: bool) -> Floats:
+    """What the others in a leaf pay a point, by its r; the point is in the sums, or a newcomer."""
+    one, two, empty = near.one, near.two, game.empty - near.center
     own = 0.0 if newcomer else 1.0
-    judges = np.maximum(count - own, 0)
-    near = moments(game.semivalue, np.maximum(judges, 1).astype(np.int64))
-    P0, A, B, D = near.alone, near.inverse, near.next_inverse, near.next_square
+    judges = np.maximum(near.count - own, 0)
+    known = moments(game.semivalue, np.maximum(judges, 1).astype(np.int64))
+    P0, A, B, D = known.alone, known.inverse, known.next_inverse, known.next_square
     pairs = np.where(judges > 1, (B - 2 * D - A) / np.maximum(judges - 1, 1), 0.0)
     squares = A - B + D
     # of a member T1 = one - x and T2 = two - x^2, so T1^2 - T2 = one^2 - two - 2 one x + 2 x^2
@@ -92,10 +101,9 @@ def _among_points(sums: Integers, game: TargetGame, *, newcomer: bool) -> Floats
     return np.where(judges > 0, found, 0.0)
 
 
-def _changes_among_points(sums: Integers, semivalue: Semivalue) -> Floats:
+def _changes_among_points(near: NearSums, semivalue: Semivalue) -> Floats:
     """How the value of a member changes with its target if the others in a leaf judge it."""
-    count, one, _ = summed(sums)
-    judges = np.maximum(count - 1, 0)
-    near = moments(semivalue, np.maximum(judges, 1).astype(np.int64))
-    square = np.where(judges > 0, near.alone + near.next_square, 0.0)
-    return np.array([judges * square, 2 * square * one, 2 * square])
+    judges = np.maximum(near.count - 1, 0)
+    known = moments(semivalue, np.maximum(judges, 1).astype(np.int64))
+    square = np.where(judges > 0, known.alone + known.next_square, 0.0)
+    return np.array([judges * square, 2 * square * near.one, 2 * square])

@@ -20,7 +20,9 @@ c = (K - 1) / (l - 2). Then the point adds on average, summed over l > max(i, K)
     - h_l (z_i - z_l) (2 c (P_{l-1} - z_i) + z_i + z_l) / D^2
 
 This is a quadratic in z_i, so sums from the far end value all points in O(n). For "jia2019", z is
-y, and 2 t h_l (y_i - y_l) / D is added.
+y, and 2 t h_l (y_i - y_l) / D is added. For "mean", y and t count from a number in the middle of
+all targets, so that a judge that is far off loses no digit. Then z is y, this term is added, too,
+and so is 2 t (y_i - m) / (s + 1) where s < K others are joined.
 
 If every other point is in S with chance x, h_l = C(l-2, K-1) x^K (1-x)^(l-1-K). Banzhaf has x = 1/2
 and leave-one-out has x = 1. For Shapley, x is uniform, and for Beta(a, b), it is distributed as
@@ -88,11 +90,13 @@ def nearest_values(y: Floats, t: float, k: int, empty: float | None, chances: Ch
     K = min(k, len(y))
     if empty is None:
         return _joining_sum(y, t, k, chances) + _replacing(y, t, K, k, chances.last)
-    z = y - t
-    return _joining_mean(z, empty - t, chances) + _replacing(z, 0.0, K, K, chances.last)
+    center = float(np.median(y))
+    z, apart = y - center, t - center
+    joining = _joining_mean(z, apart, empty - center, chances)
+    return joining + _replacing(z, apart, K, K, chances.last)
 
 
-def _joining_mean(z: Floats, z0: float, chances: Chances) -> Floats:
+def _joining_mean(z: Floats, t: float, z0: float, chances: Chances) -> Floats:
     """What points add to coalitions of fewer than K others: the squared error of the mean."""
     n, s, weight = len(z), np.arange(1.0, len(chances.sizes)), chances.sizes[1:]
     one, two = z.sum() - z, (z**2).sum() - z**2
@@ -101,7 +105,8 @@ def _joining_mean(z: Floats, z0: float, chances: Chances) -> Floats:
     after = weight / (s + 1) ** 2
     squares, pairs = weight / s - s * after, (s - 1) * (weight / s - s * after)
     found = q * squares.sum() + p * pairs.sum() - 2 * z * m * (s * after).sum() - z**2 * after.sum()
-    return np.asarray(found + chances.sizes[0] * (z0**2 - z**2))
+    found += 2 * t * (z - m) * (weight / (s + 1)).sum()
+    return np.asarray(found + chances.sizes[0] * (z0 - z) * (z0 + z - 2 * t))
 
 
 def _joining_sum(y: Floats, t: float, k: int, chances: Chances) -> Floats:

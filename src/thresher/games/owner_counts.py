@@ -17,8 +17,9 @@ from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges
 from thresher.games.owner_values import OwnerGames
-from thresher.games.targets import ENTRIES, TargetGroups, summed
+from thresher.games.targets import Grid, TargetGroups, centered, means_in_steps
 from thresher.inputs.labels import Codes
+from thresher.kernels.target_sums import ENTRIES
 from thresher.neighbors.groups import Block, Groups
 
 NUMBERS = 1 << 22  # of a table of games that is held at a time
@@ -80,7 +81,7 @@ class OwnerAgreement:
         return OwnerGames(near, same, np.ones(len(near)), empty)
 
 
-def weighed(counts: Integers, weights: Floats) -> Floats:
+def weighed(counts: Integers | Floats, weights: Floats) -> Floats:
     """Counts of rings (the last axis but one) added up with the rings' weights.
 
     Equal counts have equal sums to the last bit, so that equal owners get equal values.
@@ -121,20 +122,21 @@ def mutual_leaf_games(counts: Integers, weight: float) -> Iterator[OwnerGames]:
 class OwnerTargets:
     """For each owner, the near points' number, sum of targets, and sum of squared targets.
 
-    The code of a point is a pair: its owner, and its target in steps of the grid.
+    The code of a point is a pair: its owner, and the code of its target.
     """
 
     owners: int
+    grid: Grid
     rings: int = 1  # of the neighborhood
 
     @property
     def entries(self) -> int:
-        """How many numbers a cell keeps: four for each owner and ring, entry by entry."""
+        """How many numbers a cell keeps for all owners and rings, entry by entry."""
         return ENTRIES * self.owners * self.rings
 
     def groups(self, codes: Array) -> TargetGroups:
         """Points in input order."""
-        return TargetGroups.of_targets(codes[:, 1], codes[:, 0])
+        return TargetGroups.of_codes(codes[:, 1], self.grid, codes[:, 0])
 
     def sums(self, block: Any, groups: Any) -> Integers:
         """What all points add to the cells of a block."""
@@ -142,22 +144,22 @@ class OwnerTargets:
 
 
 def target_games(
-    sums: Integers, judges: Judges, empty: int, unit: float, weights: tuple[float, ...] = (1.0,)
+    sums: Integers, judges: Judges, empty: float, grid: Grid, weights: tuple[float, ...] = (1.0,)
 ) -> OwnerGames:
     """One game for each cell, whose judges have a weight and a mean target.
 
-    `weights` are those of rings, the innermost first. Utility is in units of `unit`.
+    `weights` are those of rings, the innermost first.
     """
     weight, mean, rest = judges
-    near, first = sums.reshape(ENTRIES, -1, len(weights), len(mean))[:2]
-    mass, gain = (weighed(each, np.array(weights)) for each in (near, first - near * mean))
-    each = np.ascontiguousarray(mass.T), np.ascontiguousarray(gain.T * (weight * unit)[:, None])
-    none = (empty - mean).astype(np.float64)
-    return OwnerGames(*each, weight * unit, none, square=True, rest=-rest * unit)
+    near, first, _, center = _around_means(sums, len(weights), len(mean), grid)
+    mass, gain = weighed(near, np.array(weights)), weighed(first, np.array(weights))
+    each = np.ascontiguousarray(mass.T), np.ascontiguousarray((gain * weight).T)
+    about = weight, empty - center
+    return OwnerGames(*each, *about, square=True, apart=center - mean, rest=-rest)
 
 
 def mutual_target_games(
-    sums: Integers, leaves: int, empty: int, unit: float
+    sums: Integers, leaves: int, empty: float, grid: Grid, share: float
 ) -> Iterator[OwnerGames]:
     """Games of leaves where points judge each other: two for each leaf and owner of judges.
 
@@ -166,21 +168,40 @@ def mutual_target_games(
     m the mean of the owner's judges. Gains and the prediction without anyone are linear in d, and
     utility is a square. Over all judges of the owner, d adds up to 0. So together they pay their
     number times what a judge with target m pays, plus the sum of d^2 times what a game with gains n
-    pays whose prediction without anyone is 1.
+    pays whose prediction without anyone is 1. A judge weighs `share`.
     """
-    table = sums.reshape(ENTRIES, -1, leaves)
-    count, first, second = (each.reshape(-1, leaves) for each in summed(sums.reshape(ENTRIES, -1)))
-    cell, owner = np.nonzero(table[0].T)
+    counts, firsts, seconds, center = _around_means(sums, 1, leaves, grid)
+    count, first, second = (each[:, 0] for each in (counts, firsts, seconds))
+    cell, owner = np.nonzero(count.T)
     step = max(1, NUMBERS // len(count))
     for lo in range(0, len(cell), step):
         leaf, whose = cell[lo : lo + step], owner[lo : lo + step]
         rows, mine = np.arange(len(leaf)), count[whose, leaf]
-        near, total = count.T[leaf], first.T[leaf]
+        near, total = count.T[leaf], first.T[leaf].copy()
         mean = first[whose, leaf] / mine
         spread = np.maximum(second[whose, leaf] - first[whose, leaf] * mean, 0.0)
         beside = near.copy()
         beside[rows, whose] -= 1
-        pull = (mine * unit, total - near * mean[:, None], empty - mean)
-        shift = (spread * unit, near, np.ones(len(leaf)))
-        for weight, gain, none in (pull, shift):
-            yield OwnerGames(beside, gain * weight[:, None], weight, none, square=True)
+        total[rows, whose] -= mean
+        none = empty - center[leaf]
+        nothing = np.zeros(len(leaf))
+        pull: tuple[Any, ...] = (mine * share, total, none, -mean)
+        shift: tuple[Any, ...] = (spread * share, near, nothing + 1, nothing)
+        for weight, gain, alone, apart in (pull, shift):
+            yield OwnerGames(
+                beside, gain * weight[:, None], weight, alone, square=True, apart=apart
+            )
+
+
+def _around_means(
+    sums: Integers, rings: int, cells: int, grid: Grid
+) -> tuple[Integers, Floats, Floats, Floats]:
+    """The number and the sums of r and r^2 of each owner, ring and cell, and the cells' centers.
+
+    r is a target less the mean of all in the cell.
+    """
+    table = sums.reshape(ENTRIES, -1)
+    steps = means_in_steps(table.reshape(ENTRIES, -1, cells).sum(axis=1))
+    one, two = centered(table, np.tile(steps, table.shape[1] // cells), grid.step)
+    shape = -1, rings, cells
+    return table[0].reshape(shape), one.reshape(shape), two.reshape(shape), steps * grid.step

@@ -23,7 +23,7 @@ V = sum b^2 t (1 - p t). (What i itself adds to these sums is in the second term
 E + (1 - E) p t = t.) With w0 the chance that nobody else is present the values are
 
     classes, rings    (c + r - 1/C) w0 + K
-    numbers           (z^2 - (c + r)^2) w0 - 2 c K - L
+    numbers           (z^2 - (c + r)^2) w0 - 2 c K - L, where c includes `apart`
 
 Leave-one-out needs no integral. If several judges share a cell, as in the leaf of a tree, b adds up
 the judges' gains, times their weights, because values are linear in b. With numbers, a cell has the
@@ -58,6 +58,9 @@ class OwnerGames:
     # what takes the place of gain over mass where there are no points, for judges of weight 1
     empty: float | Floats
     square: bool = False  # whether utility is minus the square of gain over mass
+    # what is added to gain over mass, and to `empty`, before they are squared: gains may be around
+    # a number that is far from what the judges look for
+    apart: float | Floats = 0.0
     rest: float = 0.0  # utility that no coalition changes
 
     def add_values(self, semivalue: Semivalue, out: Floats) -> None:
@@ -83,6 +86,7 @@ class OwnerGames:
         )
         found = np.where(points > 0, shares, self.weight * self.empty)
         if self.square:
+            found = found + self.weight * self.apart
             found = -found * found / np.where(self.weight > 0, self.weight, 1.0)
         return float(found.sum()) + self.rest
 
@@ -92,21 +96,22 @@ class OwnerGames:
         if semivalue == "leave-one-out":
             return lambda lo, hi: self._differences(slice(lo, hi)).sum(axis=0)
         rules, alone = chances(semivalue), weights(semivalue, np.arange(1, owners + 2))[0]
-        near, empty = self.near.astype(np.float64, copy=False), self._empty
+        near = self.near.astype(np.float64, copy=False)
+        empty, apart = self._each(self.empty), self._each(self.apart)
 
         def job(lo: int, hi: int) -> Floats:
             found = np.zeros(owners)
             add_owner_values(
-                near[lo:hi], self.gain[lo:hi], self.weight[lo:hi], empty[lo:hi], self.square,
-                alone, rules, found,
+                near[lo:hi], self.gain[lo:hi], self.weight[lo:hi], empty[lo:hi], apart[lo:hi],
+                self.square, alone, rules, found,
             )  # fmt: skip
             return found
 
         return job
 
-    @property
-    def _empty(self) -> Floats:
-        return np.array(np.broadcast_to(self.empty, len(self.near)), np.float64)
+    def _each(self, number: float | Floats) -> Floats:
+        """A number for each game."""
+        return np.array(np.broadcast_to(number, len(self.near)), np.float64)
 
     def _differences(self, some: slice) -> Floats:
         """What each owner adds to all others: n (r N - B) / (N (N + n)), N and B of the others."""
@@ -116,10 +121,12 @@ class OwnerGames:
         others = _of_others(gain) / np.where(rest > 0, rest, 1)
         share = gain / np.where(near > 0, near, 1)
         beside = near * (share - others) / np.where(rest + near > 0, rest + near, 1)
-        empty = self._empty[some, None]
+        empty = self._each(self.empty)[some, None]
         alone = share - empty
         if self.square:
-            alone, beside = -alone * (share + empty), -beside * (2 * others + beside)
+            twice = 2 * self._each(self.apart)[some, None]
+            alone = -alone * (share + empty + twice)
+            beside = -beside * (2 * others + beside + twice)
         return weight * np.where(near > 0, np.where(rest > 0, beside, alone), 0.0)
 
 

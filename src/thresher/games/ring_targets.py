@@ -16,8 +16,8 @@ with Q, N, B and V those of the others, as there. Its value is
 
 where w0 is the chance that nobody else is present, and z0 the error of the public number. All
 points of a ring share Q, and pairs are the square of one sum, so a judge costs the same for any
-number of near points. In the sums over *all* near points, the value is a quadratic in r, and so in
-u: three prices for each ring. Leave-one-out needs no integral.
+number of near points. In the sums over *all* near points, the value is a quadratic in r: three
+prices for each ring, around the center of the cell. Leave-one-out needs no integral.
 
 A member that is alone in its ring may outweigh all others by far. The coefficients of its quadratic
 are then large and cancel. But its target is known, and so its value is known, which becomes its
@@ -34,8 +34,17 @@ import numpy as np
 from thresher.array_types import Floats, Integers
 from thresher.games.chances import chances
 from thresher.games.semivalues import Semivalue, weights
-from thresher.games.targets import ENTRIES, TargetGame, centered, shifted
+from thresher.games.targets import (
+    CENTER,
+    MEMBERS,
+    Grid,
+    TargetGame,
+    both_errors,
+    centered,
+    means_in_steps,
+)
 from thresher.kernels.integrals import ring_target_integrals
+from thresher.kernels.target_sums import ENTRIES
 from thresher.threads import cut, run
 
 JOB = 8  # validation points of one job
@@ -46,29 +55,33 @@ INTEGRALS = 15
 class RingTargetGame(TargetGame):
     """The game in which cells pay by how near the weighted mean target is to their own.
 
-    A cell keeps four sums for each ring, in four groups; the first is the numbers of points.
+    A cell keeps the sums of `targets` for each ring, entry by entry.
     """
 
     weights: tuple[float, ...] = (1.0,)  # of each ring, the innermost first
 
     @property
     def entries(self) -> int:
-        """How many numbers a cell keeps: four for each ring."""
+        """How many numbers a cell keeps, for all rings."""
         return ENTRIES * len(self.weights)
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What each cell pays a member of each ring: the coefficients of 1, u and u^2."""
-        return self.all_prices(sums, columns)[0]
+        """What each cell pays a member of each ring, and its center."""
+        found = self.all_prices(sums, columns)
+        return np.concatenate([found[MEMBERS], found[CENTER:]])
 
     def all_prices(self, sums: Integers, columns: slice) -> Floats:
-        """Like `ring_quadratics`, for some cells."""
-        about = self.judges[columns], self.empty, np.array(self.weights), self.semivalue
-        return ring_quadratics(sums, *about)
+        """Like `ring_prices`, for some cells."""
+        return ring_prices(self.near_rings(sums, columns), self.semivalue)
+
+    def near_rings(self, sums: Integers, columns: slice) -> NearRings:
+        """What is near some cells."""
+        judges, weights = self.judges[columns], np.array(self.weights)
+        return NearRings.of(sums, judges, self.empty, weights, self.grid)
 
     def utility(self, sums: Integers, columns: slice) -> float:
         """The utility of all counted points for some cells: minus the squared errors."""
-        near = NearRings.of(sums, self.judges[columns], self.empty, np.array(self.weights))
-        return -float((near.error**2).sum())
+        return -float((self.near_rings(sums, columns).error ** 2).sum())
 
 
 @dataclass(frozen=True)
@@ -81,23 +94,30 @@ class NearRings:
     second: Floats  # and that of r^2
     center: Floats  # the target around which they are, a whole number of steps
     apart: Floats  # how far it is from that of the judge
-    none: Floats  # and how far the prediction of nobody is
+    # none, gap: and how far the prediction of nobody is, from the judge and from the center
+    none: Floats
+    gap: Floats
+    both: Floats  # the sum of `none` and `apart`
 
     @classmethod
-    def of(cls, sums: Integers, judges: Integers, empty: int, of_ring: Floats) -> NearRings:
+    def of(
+        cls, sums: Integers, judges: Floats, empty: float, of_ring: Floats, grid: Grid
+    ) -> NearRings:
         """What is near cells with these sums."""
         rings, cells = len(of_ring), len(judges)
-        table = sums.reshape(ENTRIES, rings, cells)
+        table = sums.reshape(ENTRIES, -1)
         w = (of_ring / of_ring.max())[:, None]
-        mass, first = (_added(w * each) for each in table[:2])
-        mean = np.divide(first, mass, out=judges.astype(np.float64), where=mass > 0)
-        center = np.rint(mean)
-        around = np.broadcast_to(center, (rings, cells)).ravel()
-        one, two = (each.reshape(rings, cells) for each in centered(
-            table.reshape(ENTRIES, -1), around
-        ))  # fmt: skip
-        none = (empty - judges).astype(np.float64)
-        return cls(w, table[0], one, two, center, center - judges, none)
+        means = means_in_steps(table)
+        mass, first = (_added(w * each.reshape(rings, -1)) for each in (table[0], table[0] * means))
+        mean = np.divide(first, mass, out=judges / grid.step, where=mass > 0)
+        steps = np.rint(mean)
+        one, two = (
+            each.reshape(rings, cells) for each in centered(table, np.tile(steps, rings), grid.step)
+        )
+        center = steps * grid.step
+        both = both_errors(empty, center, judges)
+        about = center, center - judges, empty - judges, empty - center, both
+        return cls(w, table[0].reshape(rings, -1), one, two, *about)
 
     @property
     def near(self) -> Integers:
@@ -139,37 +159,34 @@ def _added(table: Floats) -> Floats:
     return found
 
 
-def ring_quadratics(
-    sums: Integers, judges: Integers, empty: int, of_ring: Floats, semivalue: Semivalue
-) -> Floats:
-    """Prices of the shape (3, 3, rings, M): for members, for newcomers, and changes.
+def ring_prices(near: NearRings, semivalue: Semivalue) -> Floats:
+    """All rows of prices, as `TargetGame.all_prices` has them, each of the shape (rings, M).
 
-    The first two are the coefficients of 1, u and u^2. If a ring has no member, its price is that
-    of a newcomer. The last are G, K and H of `targets`.
+    If a ring has no member, its price is that of a newcomer.
 
     Examples
     --------
-    >>> from thresher.games.targets import quadratics, sums_of
-    >>> sums = [sums_of(np.array(each)) for each in ([4, 8], [1])]
-    >>> table = np.stack(sums, axis=1).reshape(8, 1)
-    >>> found = ring_quadratics(table, np.array([3]), 0, np.array([1.0, 1.0]), "shapley")
-    >>> bool(np.allclose(found[0, :, 0], quadratics(sum(sums), np.array([3]), 0, "shapley")))
+    >>> from thresher.games.targets import sums_of
+    >>> sums = [sums_of(np.array(each)) for each in ([4.0, 8.0], [1.0])]
+    >>> table = np.stack(sums, axis=1).reshape(20, 1)
+    >>> about = np.array([3.0]), 0.0, Grid(1.0)
+    >>> found = RingTargetGame(*about, weights=(1.0, 1.0)).all_prices(table, slice(1))
+    >>> plain = TargetGame(*about).all_prices(sum(sums), slice(1))
+    >>> bool(np.allclose(found[:, 0], plain))
     True
     """
-    near = NearRings.of(sums, judges, empty, of_ring)
     find = _differences if semivalue == "leave-one-out" else _integrals
-    members, newcomers, moved = find(near, semivalue)
+    members, newcomers, changes = find(near, semivalue)
     alone = near.counts == 1
     constant = members[0] + near.first * (members[1] + near.first * members[2])
     members = np.where(alone, [constant, *np.zeros((2, *alone.shape))], members)
     members = np.where(near.counts > 0, members, newcomers)
     center = np.broadcast_to(near.center, alone.shape)
-    moved = np.where(near.counts > 0, moved, [-newcomers[2], newcomers[1], np.zeros(alone.shape)])
-    square, line, own = moved
-    changes = np.array([square, line + (2 * square - own) * center, -own])
-    both = [shifted(each, center) for each in (members, newcomers)]
-    both[0] = np.where(alone, members, both[0])
-    return np.array([*both, changes])
+    some = near.counts > 0
+    square, line, own = np.where(
+        some, changes, [-newcomers[2], newcomers[1], np.zeros(alone.shape)]
+    )
+    return np.array([*members, *newcomers, square, line, -own, center])
 
 
 Found = tuple[Floats, Floats, Floats]
@@ -181,7 +198,7 @@ def _integrals(near: NearRings, semivalue: Semivalue) -> Found:
     The value of a member that moves from r to x grows by (x - r) (line + own r) - square (x^2 -
     r^2): these three numbers.
     """
-    w, apart, none = near.weights, near.apart, near.none
+    w, apart = near.weights, near.apart
     found = _integrated(near, semivalue)
     players = np.maximum(near.near, 1)
     alone, joined = (weights(semivalue, each)[0] for each in (players, near.near + 1))
@@ -190,7 +207,7 @@ def _integrals(near: NearRings, semivalue: Semivalue) -> Found:
         mean, others, bent, crossed, rest = parts
         return np.array(
             [
-                w0 * (none - apart) * (none + apart) + 2 * apart * others + rest,
+                w0 * near.gap * near.both + 2 * apart * others + rest,
                 -2 * apart * (w0 + mean) - w * crossed,
                 -w0 - bent - more,
             ]
@@ -245,5 +262,5 @@ def _differences(near: NearRings, semivalue: Semivalue) -> Found:
 def _alone(near: NearRings) -> Floats:
     """The quadratics of the only point: z0^2 - z^2."""
     shape = near.first.shape
-    found: list[Any] = [(near.none - near.apart) * (near.none + near.apart), -2 * near.apart, -1.0]
+    found: list[Any] = [near.gap * near.both, -2 * near.apart, -1.0]
     return np.array([np.broadcast_to(each, shape) for each in found])

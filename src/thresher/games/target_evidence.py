@@ -8,41 +8,61 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from thresher.array_types import Floats, Integers
+from thresher.array_types import Flags, Floats, Integers
 from thresher.games.leaf_targets import LeafTargets
 from thresher.games.ring_targets import RingTargetGame
-from thresher.games.targets import TargetGame, summed
+from thresher.games.targets import NearSums, TargetGame, with_changes
+from thresher.inputs.far_off import far_off
 
 Beside = Callable[[slice], tuple[Floats, Floats]]
 
 
 class WithChanges:
-    """A game that pays its prices, and how these change with the target of a member."""
+    """A game that pays values, and S and G, by which they change with the target of a member."""
+
+    columns: ClassVar[int] = 3
+
+    def prices(self: Any, sums: Integers, columns: slice) -> Floats:
+        """What each cell pays."""
+        return with_changes(self.all_prices(sums, columns))
+
+    def total(self, out: Floats, groups: object) -> Floats:
+        """The values."""
+        del groups
+        return out[0]
+
+
+class WithJudges(WithChanges):
+    """The same, with the number of near judges, and the sums of their targets and their squares.
+
+    These are relative to `middle_of` all judges. Judges whose targets are far off say nothing.
+    """
 
     columns: ClassVar[int] = 6
 
     def prices(self: Any, sums: Integers, columns: slice) -> Floats:
-        """What each cell pays."""
-        members, _, moved = self.all_prices(sums, columns)
-        return np.concatenate([members, moved])
-
-
-class WithJudges(WithChanges):
-    """The same, with the number of near judges, the sum of their targets and that of squares."""
-
-    columns: ClassVar[int] = 9
-
-    def prices(self: Any, sums: Integers, columns: slice) -> Floats:
         """What each cell pays and says about its judge, which is the same for all its rings."""
         paid = super().prices(sums, columns)
-        targets = self.judges[columns].astype(np.float64)
-        said = np.array([np.ones(len(targets)), targets, targets**2])
-        said = said.reshape(3, *(1,) * (paid.ndim - 2), -1)
-        return np.concatenate([paid, np.broadcast_to(said, (3, *paid.shape[1:]))])
+        heard, middle = self.heard
+        targets = np.where(heard[columns], self.judges[columns] - middle, 0.0)
+        said = np.zeros((9, *paid.shape[1:]))
+        said[0], said[3], said[6] = heard[columns], targets, targets**2
+        return np.concatenate([paid[:-1], said, paid[-1:]])
+
+    @cached_property
+    def heard(self: Any) -> tuple[Flags, float]:
+        """Which judges say something, and a number in the middle of their targets."""
+        return ~far_off(self.judges), middle_of(self.judges)
+
+
+def middle_of(targets: Floats) -> float:
+    """A number in the middle of most targets."""
+    return float(np.median(targets))
 
 
 class NearTargets(WithJudges, TargetGame):
@@ -61,27 +81,27 @@ class LeafChanges(WithChanges, LeafTargets):
 class OtherTargets(TargetGame):
     """The mean target of the others in each point's leaf, as a mean over trees.
 
-    The payments are the number of others, the number of trees with any, and the two terms of their
-    means: (sum of all) / others, and 1 / others, from which the point's own target is subtracted.
+    The payments are the number of others, the number of trees with any, and the sum of their means.
     """
 
     # the number and the sum of targets of other rows in some cells, such as validation points
     beside: Beside | None = None
-    columns: ClassVar[int] = 4
+    columns: ClassVar[int] = 3
 
     def prices(self, sums: Integers, columns: slice) -> Floats:
         """What each leaf says about the others."""
-        count, one, _ = summed(sums)
+        near = NearSums.of(sums, self.grid, self.empty)
+        count, one = near.count.astype(np.float64), near.one
         if self.beside is not None:
             more, their = self.beside(columns)
-            count, one = count + more, one + their
+            count, one = count + more, one + (their - more * near.center)
         others = np.maximum(count - 1, 0)
-        some = np.maximum(others, 1)
-        known = others > 0
-        return np.array([others, known, np.where(known, one / some, 0.0), known / some])
+        some, nothing = np.maximum(others, 1), np.zeros_like(count)
+        known = (others > 0).astype(np.float64)
+        mean = known * (near.center + one / some), -known / some, nothing
+        numbers = others, nothing, nothing, known, nothing, nothing
+        return np.array([*numbers, *mean, near.center])
 
-    def means(self, out: Floats, groups: object) -> Floats:
-        """The mean target of the others, in steps; NaN if there are none."""
-        own: Floats = groups.targets.astype(np.float64)  # type: ignore[attr-defined]
-        some = out[1] > 0
-        return np.divide(out[2] - own * out[3], out[1], out=np.full(len(own), np.nan), where=some)
+    def means(self, out: Floats) -> Floats:
+        """The mean target of the others, relative to the origin; NaN if there are none."""
+        return np.divide(out[2], out[1], out=np.full(out.shape[1], np.nan), where=out[1] > 0)

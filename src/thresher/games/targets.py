@@ -1,26 +1,34 @@
 """The game of numbers: points carry targets, and cells pay by how far their mean is from their own.
 
 The utility of a coalition for a judge with target t is minus the squared error of the mean of its
-near members, or of a public number if it has none. Let z = y - t for the valued point, and z0 for
-the public number. For the c - 1 others, let m be the mean, q the mean square, and p the mean
-product of two different ones. Then the value of a member is
+near members, or of a public number e if it has none. A cell has a center c near the mean of its
+points. Let r = y - c for the valued point, a = c - t, g = e - c. For the o other near points, let
+m be the mean of r, q the mean of r^2, and p the mean product of two different ones. Then the value
+of a member is
 
-    P0 (z0^2 - z^2) + q (A - B + D) + p (3B - 2D - A) - 2 z m (B - D) - z^2 D
+    P0 (g (g + 2 a) - 2 a r - r^2) - 2 a B (r - m)
+    + q (A - B + D) + p (3B - 2D - A) - 2 r m (B - D) - r^2 D
 
-with P0, A, B and D from `moments`. Why: alone, the point adds z0^2 - z^2. For j > 0 others, the
-average squared mean is (q + (j - 1) p) / j, and with the point it is
-(j q + j (j - 1) p + 2 j z m + z^2) / (j + 1)^2.
+with P0, A, B and D from `moments`. Why: alone, the point adds (e - t)^2 - (y - t)^2. For j > 0
+others with mean M, it moves the mean by (r - M) / (j + 1). Squared errors grow by twice that times
+a, and by the difference of squares around c. There, the mean square is (q + (j - 1) p) / j,
+and with the point it is (j q + j (j - 1) p + 2 j r m + r^2) / (j + 1)^2.
 
-In the sums over *all* near points, this is a quadratic in z, and so in y. So each cell has three
-prices, and keeps the number of near points, the sum of their targets and that of their squares.
+In the sums over *all* near points, this is a quadratic in r. So each cell has three prices and its
+center, and keeps the number of near points, the sum of their targets and that of their squares. A
+target that is far off is far from the centers of its own cells only: others lose no digit by it.
 
-If the target of a member moves from u to w, its value grows by (w - u) (K - H u - G (u + w)). These
-are the terms in z and z^2, with the member's own target taken out of the sum of the others. Each
-cell has its own G, K and H, and they add up over cells like prices.
+If the target of a member moves by d, its value grows by d (S - G d). These are the terms in r and
+r^2, with the member's own target taken out of the sum of the others:
+
+    G = P0 + D,  S = K - (H + 2 G) r,  K = H sum(r) - 2 a (P0 + B),  H = -2 (B - D) / o
+
+Each cell has its own G, K and H; S and G add up over cells like values.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -30,19 +38,34 @@ import numpy as np
 from thresher.array_types import Array, Floats, Integers
 from thresher.games.moments import moments
 from thresher.games.semivalues import Semivalue
-from thresher.kernels.target_sums import LIMB, LOW
+from thresher.kernels.target_sums import (
+    ENTRIES,
+    FIRSTS,
+    LIMB,
+    WIDEST,
+    first_sums,
+    residual_sums,
+    sum_leaves,
+)
 from thresher.neighbors.groups import Groups
 
-ENTRIES = 4  # count, sum, and the two parts of the sum of squares
+MEMBERS, NEWCOMERS, CHANGES = slice(0, 3), slice(3, 6), slice(6, 9)
+CENTER = 9  # the row of prices that says around which target the others are
+PRICES = 10  # rows of prices
+COARSE = 31  # bits of a coarse grid
+SIGNLESS = np.int64(2**63 - 1)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Targets as whole numbers of steps from a center, at most 2^31 of them."""
+    """Targets as whole multiples of a step, up to 2^92 of them.
 
-    # center, step: public numbers; the step is a power of two
-    center: float
-    step: float
+    The code of a target is its place among all float64 numbers, in their order. Where a center is
+    given, the grid is coarse, with up to 2^31 steps from that center, and codes are these steps.
+    """
+
+    step: float  # a power of two
+    center: float | None = None
 
     @classmethod
     def over(cls, low: float, high: float) -> Grid:
@@ -50,55 +73,106 @@ class Grid:
 
         Examples
         --------
-        >>> Grid.over(0.0, 4.0)
-        Grid(center=2.0, step=9.313225746154785e-10)
+        >>> Grid.over(-1.0, 3.0)
+        Grid(step=8.077935669463161e-28, center=None)
+        """
+        largest = max(abs(low), abs(high))
+        return cls(math.ldexp(1.0, math.frexp(largest)[1] - WIDEST) if largest else 1.0)
+
+    @classmethod
+    def coarse(cls, low: float, high: float) -> Grid:
+        """A grid with 2^31 steps on each side of the middle, such as private tables have.
+
+        Examples
+        --------
+        >>> Grid.coarse(0.0, 4.0)
+        Grid(step=9.313225746154785e-10, center=2.0)
         """
         center = low / 2 + high / 2
         half = max(high - center, center - low)
-        return cls(center, float(2.0 ** (np.ceil(np.log2(half)) - LIMB)) if half > 0 else 1.0)
+        return cls(float(2.0 ** (np.ceil(np.log2(half)) - COARSE)) if half > 0 else 1.0, center)
 
-    def steps(self, targets: Floats) -> Integers:
-        """Targets on the grid, rounded to the nearest step."""
-        return np.rint((targets - self.center) / self.step).astype(np.int64)
+    @property
+    def origin(self) -> float:
+        """The target that numbers of this grid are relative to."""
+        return 0.0 if self.center is None else self.center
+
+    def rounded(self, targets: Floats) -> Floats:
+        """Targets relative to the origin, rounded to the nearest step."""
+        return np.rint((targets - self.origin) / self.step) * self.step
+
+    def codes(self, targets: Floats) -> Integers:
+        """The codes of targets, once they are rounded."""
+        found = self.rounded(np.asarray(targets, np.float64))
+        if self.center is not None:
+            return (found / self.step).astype(np.int64)
+        bits = found.view(np.int64)
+        return np.where(bits < 0, -(bits & SIGNLESS), bits)
+
+    def numbers(self, codes: Array) -> Floats:
+        """The targets with these codes, relative to the origin."""
+        if self.center is not None:
+            return codes.astype(np.float64) * self.step
+        found: Floats = np.abs(codes.astype(np.int64)).view(np.float64)
+        return np.where(codes < 0, -found, found)
 
     def record(self) -> dict[str, float]:
         """What a result says about the grid."""
-        return {"center": self.center, "step": self.step}
+        center = {} if self.center is None else {"center": self.center}
+        return {**center, "step": self.step}
 
 
 @dataclass(frozen=True)
 class TargetGroups(Groups):
-    """Points in input order, with their targets in steps of a grid, and their owners."""
+    """Points in input order, with their targets on a grid, and their owners."""
 
-    targets: Integers
+    targets: Floats
     whose: Integers
+    scale: float  # one over the step of the grid
 
     @classmethod
-    def of_targets(cls, targets: Array, whose: Array | None = None) -> TargetGroups:
-        """The points with these targets."""
-        plain = Groups.of(np.zeros(len(targets), np.int32), 1)
-        owners = np.zeros(len(targets), np.int64) if whose is None else whose
-        known = (np.ascontiguousarray(each, np.int64) for each in (targets, owners))
-        return cls(plain.positions, plain.starts, *known)
+    def of_codes(cls, codes: Array, grid: Grid, whose: Array | None = None) -> TargetGroups:
+        """The points whose targets have these codes."""
+        plain = Groups.of(np.zeros(len(codes), np.int32), 1)
+        owners = np.zeros(len(codes), np.int64) if whose is None else whose
+        known = np.ascontiguousarray(grid.numbers(codes)), np.ascontiguousarray(owners, np.int64)
+        return cls(plain.positions, plain.starts, *known, 1 / grid.step)
 
     def sums(self, block: Any, owners: int = 1) -> Integers:
-        """The four sums of near targets in each cell of a block, by owner and by ring."""
-        found: Integers = block.sum_targets(self.targets, self.whose, owners)
+        """The sums of near targets in each cell of a block, by owner and by ring."""
+        found: Integers = block.sum_targets(self.targets, self.whose, owners, self.scale)
         return found.reshape(-1, found.shape[-1])
 
 
 @dataclass(frozen=True)
-class TargetGame:
-    """The game in which cells pay by how near the mean target is to their own, in grid steps.
+class NearSums:
+    """What is near some cells: how many points, and the sums of r and r^2 around a center."""
 
-    Here, the code of a point is its target, not its class.
+    count: Integers
+    one: Floats
+    two: Floats
+    center: Floats
+
+    @classmethod
+    def of(cls, sums: Integers, grid: Grid, elsewhere: Floats | float) -> NearSums:
+        """The sums around the mean of the points, or `elsewhere` in cells without points."""
+        steps = means_in_steps(sums)
+        center = np.where(sums[0] > 0, steps * grid.step, elsewhere)
+        return cls(sums[0], *centered(sums, steps, grid.step), center)
+
+
+@dataclass(frozen=True)
+class TargetGame:
+    """The game in which cells pay by how near the mean target is to their own.
+
+    The code of a point is that of its target. All targets are relative to the origin of the grid.
     """
 
-    judges: Integers  # the targets of the cells
-    empty: int  # the prediction where nobody is near
+    judges: Floats  # the targets of the cells
+    empty: float  # the prediction where nobody is near
+    grid: Grid
     semivalue: Semivalue = "shapley"  # how utility is shared out
-    # sums that a point is paid: of what does not depend on its target u, times u, times u^2
-    columns: ClassVar[int] = 3
+    columns: ClassVar[int] = 0  # sums that a point is paid, if it is not the value alone
 
     @property
     def entries(self) -> int:
@@ -107,196 +181,209 @@ class TargetGame:
 
     def groups(self, codes: Array) -> TargetGroups:
         """Points in input order."""
-        return TargetGroups.of_targets(codes)
+        return TargetGroups.of_codes(codes, self.grid)
 
     def sums(self, block: Any, groups: Any) -> Integers:
         """The number, the sum and the sum of squares of near targets in each cell."""
         return groups.sums(block)
 
+    def near(self, sums: Integers, columns: slice) -> NearSums:
+        """What is near some cells."""
+        return NearSums.of(sums, self.grid, self.judges[columns])
+
     def prices(self, sums: Integers, columns: slice) -> Floats:
-        """What each cell pays a member: the coefficients of 1, u and u^2."""
-        return self.quadratics(sums, columns)
+        """What each cell pays a member: the coefficients of 1, r and r^2, and its center."""
+        near = self.near(sums, columns)
+        return np.array([*self.quadratics(near, columns), near.center])
 
     def all_prices(self, sums: Integers, columns: slice) -> Floats:
-        """Prices of the shape (3, 3, cells): for members, for newcomers, and changes."""
-        both = [self.quadratics(sums, columns, newcomer=new) for new in (False, True)]
-        return np.array([*both, self.changes(sums, columns)])
+        """All rows of prices: for members, for newcomers, changes, and centers."""
+        near = self.near(sums, columns)
+        both = [self.quadratics(near, columns, newcomer=new) for new in (False, True)]
+        return np.array([*both[0], *both[1], *self.changes(near, columns), near.center])
 
-    def quadratics(self, sums: Integers, columns: slice, *, newcomer: bool = False) -> Floats:
+    def quadratics(self, near: NearSums, columns: slice, *, newcomer: bool = False) -> Floats:
         """What each cell pays a member or a newcomer."""
-        about = self.judges[columns], self.empty, self.semivalue
-        return quadratics(sums, *about, newcomer=newcomer)
+        return quadratics(near, self.judges[columns], self.empty, self.semivalue, newcomer=newcomer)
 
-    def changes(self, sums: Integers, columns: slice) -> Floats:
+    def changes(self, near: NearSums, columns: slice) -> Floats:
         """How a member's value changes with its target: G, K and H of each cell."""
-        return changes(sums, self.judges[columns], self.semivalue)
+        return changes(near, self.judges[columns], self.semivalue)
 
-    def pay(self, block: Any, groups: Groups, prices: Floats, out: Floats) -> None:
-        """Add what the cells of a block pay to each point in `out`, one row per coefficient."""
-        segments = [(0, len(groups.positions), 0)]
-        for row, weights in zip(out, prices, strict=True):
-            block.add(segments, weights[None], row)
-
-    def total(self, out: Floats, groups: Any) -> Floats:
-        """What each point is paid."""
-        u = groups.targets.astype(np.float64)
-        return out[0] + u * (out[1] + u * out[2])
+    def pay(self, block: Any, groups: Any, prices: Floats, out: Floats) -> None:
+        """Add what the cells of a block pay to each point in `out`, one row per kind of payment."""
+        block.pay_targets(groups.targets, prices, np.atleast_2d(out))
 
     def utility(self, sums: Integers, columns: slice) -> float:
         """The utility of all counted points for some cells: minus the squared errors."""
-        judges, near = self.judges[columns], np.maximum(sums[0], 1)
-        errors = np.where(sums[0] > 0, centered(sums, judges)[0] / near, self.empty - judges)
+        near, judges = self.near(sums, columns), self.judges[columns]
+        mean = near.one / np.maximum(near.count, 1)
+        errors = np.where(near.count > 0, near.center - judges + mean, self.empty - judges)
         return -float((errors**2).sum())
 
 
 @dataclass(frozen=True)
 class Retargeted(TargetGame):
-    """Pay members as if each had one other target; the payments are prices, and G, K and H."""
+    """Pay points what they are worth, and S and G, by which that changes with their targets.
 
-    target: int = 0
-    columns: ClassVar[int] = 6
+    At the end, each has the value that it would have with one other target.
+    """
+
+    target: float = 0.0
+    columns: ClassVar[int] = 3
 
     def total(self, out: Floats, groups: Any) -> Floats:
         """What each point would be paid."""
-        now = groups.targets.astype(np.float64)
-        return super().total(out, groups) + growth(out[3:], now, float(self.target))
+        return moved(out, self.target - groups.targets)
 
 
-def sums_of(targets: Integers) -> Integers:
-    """What a cell keeps about these targets: number, sum, and sum of squares in two parts."""
-    squares = targets * targets
-    found = len(targets), targets.sum(), (squares >> LIMB).sum(), (squares & LOW).sum()
-    return np.array(found, np.int64)[:, None]
+def with_changes(prices: Floats) -> Floats:
+    """All rows of prices as what members are paid if S and G are paid, too."""
+    square, pull, own = prices[CHANGES]
+    nothing = np.zeros_like(square)
+    slopes = np.array([pull, -(own + 2 * square), nothing, square, nothing, nothing])
+    return np.concatenate([prices[MEMBERS], slopes, prices[CENTER:]])
 
 
-def squared_errors(sums: Integers, guess: int) -> int:
-    """The exact sum of squared errors of one guess for all targets in these cells."""
-    count, first, high, low = (int(each.astype(object).sum()) for each in sums)
-    return count * guess**2 - 2 * guess * first + (high << LIMB) + low
+def with_slopes(prices: Floats) -> Floats:
+    """The same for newcomers, whose value is the quadratic itself."""
+    _, linear, bend = prices[NEWCOMERS]
+    nothing = np.zeros_like(bend)
+    slopes = np.array([linear, 2 * bend, nothing, -bend, nothing, nothing])
+    return np.concatenate([prices[NEWCOMERS], slopes, prices[CENTER:]])
 
 
-def summed(sums: Integers) -> tuple[Floats, Floats, Floats]:
-    """The number, the sum and the sum of squares of near targets, rounded once."""
-    squares = (sums[2].astype(object) << LIMB) + sums[3].astype(object)
-    count, first = sums[:2].astype(np.float64)
-    return count, first, squares.astype(np.float64)
+def moved(paid: Floats, by: Floats | float) -> Floats:
+    """Values after targets moved `by` so much; `paid` has values, S and G."""
+    value, slope, square = paid
+    return np.asarray(value + by * (slope - square * by))
 
 
-def centered(sums: Integers, judges: Array) -> tuple[Floats, Floats]:
-    """The sums of z and z^2 in each cell, where z is u minus the judge's target.
+def sums_of(targets: Floats, step: float = 1.0) -> Integers:
+    """What a cell keeps about these targets.
 
-    They are exact around the nearest whole number; the remaining part of a step is shifted in
-    floats.
+    Examples
+    --------
+    >>> sums_of(np.array([3.0, -1.0]))[:5, 0].tolist()
+    [2, 2, 0, 0, 10]
     """
-    near = np.rint(judges)
-    count, first, high, low = (each.astype(object) for each in sums)
-    t = near.astype(np.int64).astype(object)
-    one = (first - count * t).astype(np.float64)
-    two = ((high << LIMB) + low - 2 * t * first + count * t * t).astype(np.float64)
-    left = judges - near
-    return one - sums[0] * left, two - 2 * left * one + sums[0] * left**2
+    found, zeros = np.zeros((1, ENTRIES), np.int64), np.zeros(len(targets), np.int32)
+    groups = zeros.astype(np.int64)
+    sum_leaves(zeros, np.asarray(targets, np.float64), 1 / step, groups, 1, found)
+    return found.T
+
+
+def squared_errors(sums: Integers, guess: float, step: float) -> int:
+    """The sum of squared errors of one guess for all targets in these cells, in squared steps."""
+    parts = [int(row.astype(object).sum()) for row in sums]
+    first = sum(part << LIMB * k for k, part in enumerate(parts[1 : 1 + FIRSTS]))
+    second = sum(part << LIMB * k for k, part in enumerate(parts[1 + FIRSTS :]))
+    steps = int(guess / step)
+    return parts[0] * steps**2 - 2 * steps * first + second
+
+
+def means_in_steps(sums: Integers) -> Floats:
+    """The mean target in each cell, rounded to a whole number of steps; 0 where nobody is."""
+    first = np.empty(sums.shape[1])
+    first_sums(sums, first)
+    return np.rint(first / np.maximum(sums[0], 1))
+
+
+def centered(sums: Integers, centers: Floats, step: float) -> tuple[Floats, Floats]:
+    """The sums of r and r^2 in each cell, where r is a target minus a center in whole steps.
+
+    They are exact before they are rounded.
+    """
+    one, two = np.empty((2, sums.shape[1]))
+    residual_sums(sums, centers, one, two)
+    return one * step, two * step * step
 
 
 def quadratics(
-    sums: Integers, judges: Array, empty: int, semivalue: Semivalue, *,
-    newcomer: bool = False,
-) -> Floats:  # fmt: skip
-    """What a cell pays a point by its u: the coefficients of 1, u and u^2, one row each.
+    near: NearSums, judges: Floats, empty: float, semivalue: Semivalue, *, newcomer: bool = False
+) -> Floats:
+    """What a cell pays a point by its r: the coefficients of 1, r and r^2, one row each.
 
     The point is a member, which is among the sums, or a newcomer. If nobody was counted, the price
     of a member is that of a first one.
     """
-    z0 = (empty - judges).astype(np.float64)
-    found = residual_prices(sums[0], centered(sums, judges), z0, semivalue, newcomer=newcomer)
-    return shifted(found, judges)
+    own = 0.0 if newcomer else 1.0
+    others = np.maximum(near.count - int(own), 0)
+    known = moments(semivalue, others + 1)
+    return residual_prices(near, others, known, judges, empty, own)
 
 
 def residual_prices(
-    count: Integers, sums: tuple[Floats, Floats], z0: Floats, semivalue: Semivalue, *,
-    newcomer: bool = False,
-) -> Floats:  # fmt: skip
-    """What a cell pays a point by its z: the coefficients of 1, z and z^2, one row each.
-
-    `sums` are those of z and z^2 over the `count` near points, and `z0` is the z of the public
-    number.
-    """
-    one, two = sums
-    own = 0.0 if newcomer else 1.0
-    others = np.maximum(count - int(own), 0)
-    near = moments(semivalue, others + 1)
-    P0, A, B, D = near.alone, near.inverse, near.next_inverse, near.next_square
+    near: NearSums, others: Integers, known: Any, judges: Floats, empty: float, own: float
+) -> Floats:
+    """The same, by the moments of the number of `others`; `own` is 1 for members, else 0."""
+    P0, A, B, D = known.alone, known.inverse, known.next_inverse, known.next_square
+    one, two, apart, gap = near.one, near.two, near.center - judges, empty - near.center
+    both = both_errors(empty, near.center, judges)
     some, pairs = np.maximum(others, 1), np.maximum(others * (others - 1.0), 1.0)
     squares, products = (A - B + D) / some, np.where(others > 1, 3 * B - 2 * D - A, 0.0) / pairs
-    mixed = -2 * (B - D) / some
+    mixed, pull = -2 * (B - D) / some, 2 * apart * B
     return np.array(
         [
-            P0 * z0**2 + squares * two + products * (one**2 - two),
-            mixed * one - own * 2 * products * one,
+            P0 * gap * both + pull * one / some + squares * two
+            + products * (one**2 - two),
+            -2 * apart * P0 - pull * (1 + own / some) + (mixed - own * 2 * products) * one,
             -P0 - D - own * (squares + mixed - 2 * products),
         ]
-    )
+    )  # fmt: skip
 
 
-def shifted(in_z: Floats, judges: Array) -> Floats:
-    """Quadratics in z = u - t as quadratics in u."""
-    a, b, g = in_z
-    t = judges.astype(np.float64)
-    return np.array([a - b * t + g * t * t, b - 2 * g * t, g])
+def both_errors(empty: float, center: Floats, judges: Floats) -> Floats:
+    """The errors of two numbers for each judge, added up: nearly opposite ones lose no digit."""
+    (first, lost), (second, more) = _difference(empty, judges), _difference(center, judges)
+    found, rest = _difference(first, -second)
+    return found + (lost + more + rest)
 
 
-def changes(sums: Integers, judges: Array, semivalue: Semivalue) -> Floats:
+def _difference(one: Floats | float, other: Floats) -> tuple[Floats, Floats]:
+    """A difference, and what it lost to rounding (Knuth's two-sum)."""
+    found = one - other
+    back = found - one
+    return found, (one - (found - back)) - (other + back)
+
+
+def changes(near: NearSums, judges: Floats, semivalue: Semivalue) -> Floats:
     """G, K and H of each cell, one row each."""
-    return residual_changes(sums[0], centered(sums, judges)[0], judges, semivalue)
+    others = np.maximum(near.count - 1, 0)
+    known = moments(semivalue, others + 1)
+    square = known.alone + known.next_square
+    own = -2 * (known.next_inverse - known.next_square) / np.maximum(others, 1)
+    pull = own * near.one - 2 * (near.center - judges) * (known.alone + known.next_inverse)
+    return np.array([square, pull, own])
 
 
-def residual_changes(count: Integers, first: Floats, judges: Array, semivalue: Semivalue) -> Floats:
-    """G, K and H of cells with `count` near points, whose residuals add up to `first`."""
-    others = np.maximum(count - 1, 0)
-    near = moments(semivalue, others + 1)
-    square = near.alone + near.next_square
-    mixed = -2 * (near.next_inverse - near.next_square) / np.maximum(others, 1)
-    return np.array([square, 2 * square * judges + mixed * (first + judges), mixed])
-
-
-def growth(paid: Floats, now: Floats, new: Floats | float) -> Floats:
-    """How much values grow if targets move from `now` to `new`; `paid` has G, K and H."""
-    square, pull, own = paid
-    return np.asarray((new - now) * (pull - own * now - square * (now + new)))
-
-
-def estimated_quadratics(
+def estimated_prices(
     count: Floats, mean: Floats, square: Floats, judges: Floats, empty: float,
-    semivalue: Semivalue, *, newcomer: bool,
+    semivalue: Semivalue,
 ) -> Floats:  # fmt: skip
-    """Like `targets.quadratics`, for near targets with this mean and mean square.
+    """Like `TargetGame.all_prices`, for near targets with this mean and mean square.
 
     Between two whole numbers of points, prices are interpolated.
 
     Examples
     --------
     >>> about = np.array([0.5]), np.array([0.5]), np.array([0.0]), 0.0, "shapley"
-    >>> found = [
-    ...     estimated_quadratics(np.array([c]), *about, newcomer=True)[0, 0] for c in (1, 1.5, 2)
-    ... ]
-    >>> [round(float(price), 4) for price in found]
+    >>> found = [estimated_prices(np.array([c]), *about)[3:6, 0] for c in (1, 1.5, 2)]
+    >>> [round(float(a - 0.5 * b + 0.25 * c), 4) for a, b, c in found]
     [0.1875, 0.1794, 0.1713]
     """
-    z = mean - judges, square - 2 * judges * mean + judges**2
+    spread = np.maximum(square - mean**2, 0.0)
 
     def prices(c: Integers) -> Floats:
-        sums = c * z[0], c * z[1]
-        return residual_prices(c, sums, empty - judges, semivalue, newcomer=newcomer)
+        near = NearSums(c, np.zeros_like(mean), np.asarray(c * spread), mean)
+        both = [quadratics(near, judges, empty, semivalue, newcomer=new) for new in (False, True)]
+        return np.array([*both[0], *both[1], *changes(near, judges, semivalue), mean])
 
-    return shifted(_between(count, prices), judges)
-
-
-def estimated_changes(count: Floats, mean: Floats, judges: Floats, semivalue: Semivalue) -> Floats:
-    """Like `targets.changes`, for near targets with this mean."""
-    return _between(count, lambda c: residual_changes(c, c * (mean - judges), judges, semivalue))
+    return _between(count, prices)
 
 
 def _between(count: Floats, prices: Callable[[Integers], Floats]) -> Floats:
     """Prices at any number of points, interpolated between the whole numbers below and above."""
-    whole = np.floor(count).astype(np.int64)
-    share = count - whole
-    return (1 - share) * prices(whole) + share * prices(whole + 1)
+    below = np.floor(count).astype(np.int64)
+    share = count - below
+    return (1 - share) * prices(below) + share * prices(below + 1)

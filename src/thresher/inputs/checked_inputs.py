@@ -22,7 +22,7 @@ from thresher.inputs.checks import (
     column_names,
 )
 from thresher.inputs.labels import Classes, Codes, RawLabels, check_labels, class_list
-from thresher.inputs.precomputed import Distances, distances_of
+from thresher.inputs.precomputed import Distances, Stored, check_complete, distances_of
 from thresher.inputs.spelling import NAMES, named, split_by_spelling
 from thresher.kernels.codes import mark, maybe_members
 from thresher.kernels.pairs import fingerprints
@@ -68,6 +68,7 @@ class Validation:
     metric: Metric
     columns: tuple[str, ...] | None = None  # names of the features, where they have names
     mutual: bool = False  # the points themselves, each of which is left out of its own game
+    complete: bool = False  # whether distances that a sparse matrix does not store are far
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -91,7 +92,7 @@ class Validation:
 
 def check_validation(
     X_val: object, y_val: object, *, metric: object, classes: object,
-    seen: RawLabels | None = None, public: bool = False,
+    seen: RawLabels | None = None, public: bool = False, complete: bool = False,
 ) -> Validation:  # fmt: skip
     """The validation set; the class list is given, or read off y_val and the labels `seen`.
 
@@ -99,6 +100,7 @@ def check_validation(
     will be `public`, the message for a missing one says so.
     """
     known = check_metric(metric)
+    complete = check_complete(complete, known)
     needs_rows = known != "precomputed"
     if y_val is None or (X_val is None and needs_rows):
         name = "X_val" if X_val is None and needs_rows else "y_val"
@@ -114,7 +116,8 @@ def check_validation(
         raise InputError("y_val is empty: at least one validation point is needed")
     found = class_list(classes, *(() if seen is None else (seen,)), labels)
     columns = column_names(X_val) if rows is not None else None
-    return Validation(rows, found.encode("y_val", labels), found, known, columns)
+    codes = found.encode("y_val", labels)
+    return Validation(rows, codes, found, known, columns, complete=complete)
 
 
 def own_copy(validation: Validation) -> Validation:
@@ -134,16 +137,20 @@ def check_points(
     strangers: bool = False,
     first: int = 0,
     name: str = "X",
+    whole: bool = False,
 ) -> Points:
     """Points that match the validation set in width and classes.
 
     A label that is not a class is an error; with `strangers`, it gets the code after the last
-    class. Messages number rows from `first`, and call the table `name`.
+    class. Messages number rows from `first`, and call the table `name`. `whole` says that there are
+    no other points.
     """
     if labels is None:
         labels = check_labels("y", y, first=first)
     if validation.rows is None:
-        rows: Rows | Distances = distances_of(X, len(labels), len(validation), first)
+        rows: Rows | Distances = distances_of(
+            X, len(labels), len(validation), first, complete=validation.complete, whole=whole
+        )
     else:
         check_columns(name, column_names(X), "X_val", validation.columns)
         array = check_features(name, X)
@@ -161,7 +168,7 @@ def check_points(
 
 def check_pair(
     X: object, y: object, X_val: object, y_val: object, *, metric: object, classes: object,
-    mutual: bool = False,
+    mutual: bool = False, complete: bool = False,
 ) -> tuple[Points, Validation]:  # fmt: skip
     """Points and validation set of one valuation, with a warning if they share rows.
 
@@ -169,9 +176,11 @@ def check_pair(
     """
     labels = check_labels("y", y)
     if mutual and X_val is None and y_val is None:
-        return check_mutual(X, labels, metric=metric, classes=classes)
-    validation = check_validation(X_val, y_val, metric=metric, classes=classes, seen=labels)
-    points = check_points(X, y, validation, labels)
+        return check_mutual(X, labels, metric=metric, classes=classes, complete=complete)
+    validation = check_validation(
+        X_val, y_val, metric=metric, classes=classes, seen=labels, complete=complete
+    )
+    points = check_points(X, y, validation, labels, whole=True)
     if classes is None:
         warn_of_codes(points.codes, validation.codes, validation.classes, stacklevel=4)
     warn_of_twins(points, validation, stacklevel=4)
@@ -179,12 +188,13 @@ def check_pair(
 
 
 def check_mutual(
-    X: object, y: object, *, metric: object, classes: object
+    X: object, y: object, *, metric: object, classes: object, complete: bool = False
 ) -> tuple[Points, Validation]:
     """Points that judge each other: as points, and as their own validation set."""
     known, labels, judges = check_metric(metric), check_labels("y", y), None
+    complete = check_complete(complete, known)
     if known == "precomputed":
-        rows: Rows | Distances = distances_of(X, len(labels), None)
+        rows: Rows | Distances = distances_of(X, len(labels), None, complete=complete, whole=True)
     else:
         rows = judges = measure("X", check_features("X", X), cosine=known == "cosine")
     labels = check_labels("y", labels, len(rows))
@@ -285,9 +295,10 @@ def row_fingerprints(
 def point_prints(rows: Rows | Distances, salt: NDArray[np.int64]) -> NDArray[np.uint64]:
     """A fingerprint of each row of features or of distances, and of its integer in `salt`."""
     if isinstance(rows, Distances):
-        if not isinstance(rows.source, np.ndarray):
+        if not isinstance(rows.source, np.ndarray | Stored):
             raise InputError(
                 "X must be one array of distances here: add the points in parts instead"
             )
-        rows = Rows(rows.source, np.empty(len(rows)))
+        table: Any = rows.source
+        rows = Rows(table, np.empty(len(rows)))
     return row_fingerprints(rows, None, salt)

@@ -223,10 +223,22 @@ def is_frame(table: object) -> bool:
     return package in {"pandas", "polars", "pyarrow", "modin", "cudf"}
 
 
+def is_sparse(table: object) -> bool:
+    """Whether `table` is a sparse matrix of SciPy, judged without importing it."""
+    return type(table).__module__.startswith("scipy.sparse")
+
+
+def row_count(table: Any) -> int | None:
+    """The number of rows, if a table says it; sparse arrays of SciPy have no length."""
+    if is_sparse(table):
+        return int(table.shape[0])
+    return len(table) if hasattr(table, "__len__") else None
+
+
 def _plain_array(name: str, table: object, *, exact: bool) -> NDArray[Any]:
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
         raise InputError(f"{name} is a masked array with masked entries: fill or drop them first")
-    if type(table).__module__.startswith("scipy.sparse"):
+    if is_sparse(table):
         table = _filled(name, table)
     try:
         array = np.asarray(table)

@@ -226,15 +226,15 @@ def _by_series(x: float, terms: int) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def add_owner_values(
-    near: Floats, gains: Floats, weights: Floats, empty: Floats, square: bool,
+    near: Floats, gains: Floats, weights: Floats, empty: Floats, apart_by: Floats, square: bool,
     alone: Floats, rules: Rules, out: Floats,
 ) -> None:  # fmt: skip
     """Add to out[o] what owner o is worth in each game.
 
     In game v, owner o has the mass near[v, o] and the gain gains[v, o], which includes the factor
     weights[v]. A coalition is worth its gain over its mass, or with `square` minus the square of
-    that ratio. Without mass, the ratio is empty[v]. `alone` has the chance that none of the other
-    players is present, for 1, 2, ... players. `rules` are those of `_choose`.
+    that ratio plus apart_by[v]. Without mass, the ratio is empty[v]. `alone` has the chance that
+    none of the other players is present, for 1, 2, ... players. `rules` are those of `_choose`.
     """
     owners = near.shape[1]
     chances = _room(rules)
@@ -264,8 +264,8 @@ def add_owner_values(
             share = center + r
             if square:
                 second = r * r * sums[2, k] + b * (b * sums[3, k] + sums[4, k]) - sums[5, k]
-                none = (empty[v] - share) * (empty[v] + share)
-                value = none * alone[count - 1] - 2.0 * center * first - second
+                none = (empty[v] - share) * (empty[v] + share + 2.0 * apart_by[v])
+                value = none * alone[count - 1] - 2.0 * (apart_by[v] + center) * first - second
             else:
                 value = (share - empty[v]) * alone[count - 1] + first
             out[players[i]] += weights[v] * value

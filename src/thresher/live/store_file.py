@@ -30,9 +30,9 @@ FORMATS = {
     "ball": KIND,
     "rings": "thresher.ring-live/1",
     "forest": "thresher.forest-live/1",
-    "targets": "thresher.target-live/1",
-    "ring-targets": "thresher.ring-target-live/1",
-    "forest-targets": "thresher.forest-target-live/1",
+    "targets": "thresher.target-live/2",
+    "ring-targets": "thresher.ring-target-live/2",
+    "forest-targets": "thresher.forest-target-live/2",
 }
 SCHEMA = """
 CREATE TABLE about (text TEXT NOT NULL, features BLOB NOT NULL, labels BLOB NOT NULL);

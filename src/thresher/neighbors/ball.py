@@ -66,6 +66,8 @@ class Ball:
                     f"neighbors={self.neighbors!r} needs features: with metric='precomputed', use "
                     "neighbors='all'"
                 )
+            if isinstance(points, Distances):
+                points.check_reach(self.radius)
             return None
         sides = points, self.rows, self.metric, self.radius
         if self.neighbors == "all" or (self.neighbors == "auto" and not tree_pays(*sides)):

@@ -16,15 +16,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers, Words
-from thresher.errors import InputError
 from thresher.inputs.checks import Metric
-from thresher.inputs.precomputed import Distances
+from thresher.inputs.precomputed import Distances, refuse_nan
 from thresher.kernels.bits import add_by_bits, add_by_tables, byte_tables, count_columns
 from thresher.kernels.masks import direct_words, distance_words, product_words, put_columns
 from thresher.kernels.pairs import settle
-from thresher.kernels.target_sums import sum_columns
+from thresher.kernels.target_pay import pay_columns
+from thresher.kernels.target_sums import ENTRIES, sum_columns
 from thresher.metrics import DIRECT_WIDTH, Rows, Scaled, Score, aligned, alike, centered, score
-from thresher.neighbors.groups import Groups, Segments, clear_bits
+from thresher.neighbors.groups import Groups, Segments, by_entry, clear_bits
 from thresher.progress import Advance
 from thresher.threads import cut, one_blas_thread, run, take, thread_count
 
@@ -92,16 +92,25 @@ class BitBlock:
             run(job, [(index, lo, hi) for _, lo, hi in pieces], parallel=self.parallel)
             tables.clear()
 
-    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
+    def sum_targets(self, targets: Floats, groups: Integers, count: int, scale: float) -> Integers:
         """Sums of the targets near each validation point, by group; see `kernels.target_sums`."""
         words = self.words.shape[1]
-        found = np.zeros((4, count, words * 32), np.int64)
+        found = np.zeros((count * words * 32, ENTRIES), np.int64)
 
         def job(lo: int, hi: int) -> None:
-            sum_columns(self.words, lo, hi, targets, groups, found)
+            sum_columns(self.words, lo, hi, targets, scale, groups, found)
 
         run(job, cut(0, words, -(-words // thread_count())), parallel=self.parallel)
-        return found[..., : self.columns.stop - self.columns.start]
+        return by_entry(found, count)[..., : self.columns.stop - self.columns.start]
+
+    def pay_targets(self, targets: Floats, prices: Floats, out: Floats) -> None:
+        """Add to each point in `out` what it is paid by its target; see `kernels.target_pay`."""
+        words, by_cell = self.words.view(np.uint64), np.ascontiguousarray(prices.T)
+
+        def job(_: int, lo: int, hi: int) -> None:
+            pay_columns(words, lo, hi, targets, by_cell, out)
+
+        run(job, pieces_of([(0, len(targets), 0)], parallel=self.parallel), parallel=self.parallel)
 
     def layers(self) -> tuple[BitBlock]:
         """The bits of each ring; here all near points are in one ring."""
@@ -312,9 +321,7 @@ def _distance_blocks(
             lo: int, hi: int, part: Any = part, words: Any = words, start: int = columns.start
         ) -> None:
             tile = np.ascontiguousarray(part[lo:hi], np.float64)
-            if np.isnan(tile).any():
-                row, column = np.argwhere(np.isnan(tile))[0] + (distances.first + lo, start)
-                raise InputError(f"X has NaN as the distance in row {row}, column {column}")
+            refuse_nan(tile, distances.first + lo, start)
             kind.read(tile, radius, edges, groups.positions[lo:hi], words)
             if advance is not None:
                 advance(tile.size)

@@ -92,6 +92,11 @@ class Groups:
         return out
 
 
+def by_entry(sums: Integers, groups: int) -> Integers:
+    """Sums[group and cell, entry] as a table with an axis for each of entry, group and cell."""
+    return np.ascontiguousarray(np.moveaxis(sums.reshape(groups, -1, sums.shape[1]), -1, 0))
+
+
 def clear_bits(words: Words, rows: NDArray[np.integer[Any]], bits: Words) -> None:
     """Clear one bit of each of these rows, no two of which are the same."""
     words[rows, bits >> np.uint32(5)] &= ~(np.uint32(1) << (bits & np.uint32(31)))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.errors import InputError
+from thresher.inputs.far_off import brought_in
 from thresher.neighbors.forests import Forest, check_whole_rows
 from thresher.neighbors.tree_columns import Features
 from thresher.neighbors.trees import Tree, fold_of, hashes
@@ -60,7 +61,9 @@ def grow(
                 settings = {"n_estimators": share, "random_state": seed + len(found)}
                 if "n_jobs" in model.get_params():
                     settings["n_jobs"] = thread_count()
-                fitted = clone(model).set_params(**settings).fit(features[rows], codes[rows])
+                # one target that is far off would decide every split
+                kept = codes[rows] if is_classifier(model) else brought_in(codes[rows])
+                fitted = clone(model).set_params(**settings).fit(features[rows], kept)
                 check_whole_rows(fitted)
                 known = fitted.classes_ if is_classifier(fitted.estimators_[0]) else None
                 found += [Tree.of(one.tree_, split, fold, known) for one in fitted.estimators_]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.array_types import Flags, Floats, Integers
-from thresher.kernels.target_sums import sum_leaves
+from thresher.kernels.target_pay import pay_leaves
+from thresher.kernels.target_sums import ENTRIES, sum_leaves
 from thresher.kernels.tree_leaves import add_from_leaves, count_in_leaves, take_from_leaves
-from thresher.neighbors.groups import Groups, Segments
+from thresher.neighbors.groups import Groups, Segments, by_entry
 from thresher.progress import Advance
 from thresher.threads import cut, in_order, run
 
@@ -104,11 +105,21 @@ class LeafBlock:
 
         self._run(job, segments, weights)
 
-    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
+    def sum_targets(self, targets: Floats, groups: Integers, count: int, scale: float) -> Integers:
         """Sums of the targets in each leaf, by group; see `kernels.target_sums`."""
-        found = np.zeros((4, count, self.columns.stop - self.columns.start), np.int64)
-        sum_leaves(self.leaf_of, targets, groups, found)
-        return found
+        size = self.columns.stop - self.columns.start
+        found = np.zeros((count * size, ENTRIES), np.int64)
+        sum_leaves(self.leaf_of, targets, scale, groups, size, found)
+        return by_entry(found, count)
+
+    def pay_targets(self, targets: Floats, prices: Floats, out: Floats) -> None:
+        """Add to each point in `out` what it is paid by its target; see `kernels.target_pay`."""
+        by_leaf = np.ascontiguousarray(prices.T)
+
+        def job(lo: int, hi: int) -> None:
+            pay_leaves(self.leaf_of, lo, hi, targets, by_leaf, out)
+
+        run(job, cut(0, len(self.leaf_of), PIECE), parallel=len(self.leaf_of) > PIECE)
 
     def _run(self, job: Callable[..., None], segments: Segments, weights: Floats) -> None:
         pieces = [

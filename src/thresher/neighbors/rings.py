@@ -28,10 +28,11 @@ from thresher.kernels.ring_codes import (
     ring_codes,
     rows_of_visit_codes,
 )
-from thresher.kernels.target_sums import sum_codes, sum_visit_codes
+from thresher.kernels.target_pay import pay_codes, pay_visit_codes
+from thresher.kernels.target_sums import ENTRIES, sum_codes, sum_visit_codes
 from thresher.metrics import Rows, aligned
 from thresher.neighbors.blocks import BitBlock, Task, pieces_of
-from thresher.neighbors.groups import Segments
+from thresher.neighbors.groups import Segments, by_entry
 from thresher.neighbors.tree import JOB_LEAVES, Visits
 from thresher.neighbors.visits import JOB_VISITS, TreeBlock, VisitTask, leaf_score
 from thresher.threads import cut, run, thread_count
@@ -209,15 +210,24 @@ class RingBlock:
 
         run(job, pieces_of(segments, parallel=self.parallel), parallel=self.parallel)
 
-    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
+    def sum_targets(self, targets: Floats, groups: Integers, count: int, scale: float) -> Integers:
         """Sums of the targets in each ring, by group; see `kernels.target_sums`."""
-        found = np.zeros((4, count * self.rings, self.width), np.int64)
+        found = np.zeros((count * self.rings * self.width, ENTRIES), np.int64)
 
         def job(lo: int, hi: int) -> None:
-            sum_codes(self.codes, lo, hi, self.rings, targets, groups, found)
+            sum_codes(self.codes, lo, hi, self.rings, targets, scale, groups, self.width, found)
 
         run(job, cut(0, self.width, -(-self.width // thread_count())), parallel=self.parallel)
-        return found
+        return by_entry(found, count * self.rings)
+
+    def pay_targets(self, targets: Floats, prices: Floats, out: Floats) -> None:
+        """Add to each point in `out` what it is paid by its target; see `kernels.target_pay`."""
+        codes, places = self.codes[:, : self.width], by_place(prices)
+
+        def job(_: int, lo: int, hi: int) -> None:
+            pay_codes(codes, lo, hi, self.rings, targets, places, out)
+
+        run(job, pieces_of([(0, len(targets), 0)], parallel=self.parallel), parallel=self.parallel)
 
     def take_out(self, rows: Words) -> None:
         """Mark one point for each validation point, the one in `rows`, as not near."""
@@ -246,6 +256,11 @@ def by_code(weights: Floats, lanes: int) -> Floats:
     tables = np.zeros((segments, lanes, rings + 1))
     tables[:, :width, rings:0:-1] = np.moveaxis(weights, 1, -1)
     return tables
+
+
+def by_place(prices: Floats) -> Floats:
+    """Prices[kind, ring, validation point] as a table with a row for each ring of each of these."""
+    return np.ascontiguousarray(prices.transpose(2, 1, 0)).reshape(-1, len(prices))
 
 
 @dataclass(frozen=True)
@@ -323,15 +338,27 @@ class RingTreeBlock(TreeBlock):
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
-    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
+    def sum_targets(self, targets: Floats, groups: Integers, count: int, scale: float) -> Integers:
         """Sums of the targets in each ring, by group; see `kernels.target_sums`."""
         size = self.columns.stop - self.columns.start
-        found = np.zeros((4, count * self.rings, size), np.int64)
+        found = np.zeros((count * self.rings * size, ENTRIES), np.int64)
         sum_visit_codes(
             self.words, self.visits.leaf_of, self.visits.query_of, self.positions, self.rings,
-            targets, groups, found,
+            targets, scale, groups, size, found,
         )  # fmt: skip
-        return found
+        return by_entry(found, count * self.rings)
+
+    def pay_targets(self, targets: Floats, prices: Floats, out: Floats) -> None:
+        """Add to each point in `out` what it is paid by its target; see `kernels.target_pay`."""
+        places = by_place(prices)
+
+        def job(lo: int, hi: int) -> None:
+            pay_visit_codes(
+                self.words, self.visits.starts, lo, hi, self.visits.query_of, self.positions,
+                self.rings, targets, places, out,
+            )  # fmt: skip
+
+        run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
     def take_out(self, places: Words) -> None:
         """Mark one point for each validation point, the one in `places`, as not near."""

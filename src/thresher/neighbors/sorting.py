@@ -13,19 +13,27 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError
 from thresher.inputs.checked_inputs import Points, Validation
 from thresher.inputs.labels import Codes
-from thresher.inputs.precomputed import Distances
+from thresher.inputs.precomputed import Distances, refuse_nan
 from thresher.kernels.distances import direct_keys
 from thresher.kernels.order import fill_patterns, mixed_runs, order_points, run_points, sort_runs
 from thresher.metrics import CHUNK, Rows
-from thresher.neighbors.tiles import DIRECT_WIDTH, Computed, GivenTiles, Judge, Tiles, tiles
+from thresher.neighbors.tiles import (
+    DIRECT_WIDTH,
+    Computed,
+    GivenTiles,
+    Judge,
+    Tiles,
+    pair_table,
+    tiles,
+)
 from thresher.threads import cut, one_blas_thread, run
 
 COPY_BYTES = 64 << 20  # of points that are copied whole, transposed
 TABLE_BYTES = 96 << 20  # of distances held at once, where they come from a product
 LEAST_ROWS = 8
+PAIRS = 1 << 22  # distances that are held at a time by `orders`
 PARALLEL_PRODUCT = 1 << 24  # fewer multiplications are not worth a thread
 
 
@@ -126,9 +134,7 @@ class _Given(GivenTiles):
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
         buffer[:] = self.part[:, v - self.start]
-        if np.isnan(buffer).any():
-            row = int(np.argmax(np.isnan(buffer)))
-            raise InputError(f"X has NaN as the distance in row {row}, column {v}")
+        refuse_nan(buffer[:, None], 0, v)
         return buffer
 
 
@@ -138,7 +144,7 @@ class _Direct(Computed):
     def __init__(self, points: Rows, validation: Validation, precision: str) -> None:
         super().__init__(0, len(validation), precision, points, validation)
         wide = np.float64 if points.array.dtype == np.float64 else np.float32
-        self.columns: NDArray[Any] = np.ascontiguousarray(points.array.T, wide)
+        self.columns: NDArray[Any] = np.ascontiguousarray(points.part(slice(None)).T, wide)
         self.dims = (0,) * points.width
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:
@@ -171,3 +177,25 @@ class _Table:
 
     def distances(self, v: int, buffer: NDArray[np.float64]) -> NDArray[Any]:  # noqa: ARG002
         return self.table[v - self.start]
+
+
+def orders(points: Points, validation: Validation) -> Iterator[NDArray[np.int64]]:
+    """For each judge, the points ordered by distance, by the pair rule; ties by position."""
+    for first, keys in _key_blocks(points, validation):
+        for v in range(first, first + keys.shape[1]):
+            column = np.asarray(keys[:, v - first], np.float64)
+            refuse_nan(column[:, None], 0, v)
+            ordered = np.argsort(column, kind="stable")
+            yield ordered[ordered != v] if validation.mutual else ordered
+
+
+def _key_blocks(points: Points, validation: Validation) -> Iterator[tuple[int, Any]]:
+    """Numbers that sort as distances do, for some judges at a time, and the first of these."""
+    if isinstance(points.rows, Distances):
+        for columns, part in points.rows.blocks(1):
+            yield columns.start, part
+        return
+    assert validation.rows is not None  # noqa: S101 - they have features, too
+    for lo, hi in cut(0, len(validation), max(1, PAIRS // len(points))):
+        some, cosine = validation.rows.some(slice(lo, hi)), validation.metric == "cosine"
+        yield lo, pair_table(points.rows, some, cosine=cosine)

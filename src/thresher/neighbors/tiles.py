@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thresher.errors import InputError
 from thresher.inputs.checked_inputs import Points, Validation
-from thresher.inputs.precomputed import Distances
+from thresher.inputs.precomputed import Distances, refuse_nan
 from thresher.kernels.distances import direct_tile, product_keys
 from thresher.kernels.pairs import pair_keys
 from thresher.metrics import CHUNK, SMALLEST_SQUARE, Rows, centered, power_of_two
@@ -119,16 +119,14 @@ class GivenTiles:
 
     start: int
     stop: int
-    part: NDArray[Any]
+    part: Any  # an array, or a sparse matrix that is read like one
     factor: float = 1.0
 
     def fill(self, first: int, end: int, out: NDArray[Any]) -> None:
         """Copy them."""
         with np.errstate(over="ignore"):  # float32 has no room: infinitely far
             out[...] = self.part[first:end].T
-        if np.isnan(out).any():
-            column, row = np.argwhere(np.isnan(out))[0] + (self.start, first)
-            raise InputError(f"X has NaN as the distance in row {row}, column {column}")
+        refuse_nan(out.T, first, self.start)
 
     def error(self, v: int) -> float:  # noqa: ARG002
         """Nothing is in doubt."""
@@ -196,7 +194,7 @@ class DirectTiles(Computed):
         array, shape = self.points.array, (self.points.width, end - first)
         wide = np.float64 if array.dtype == np.float64 else np.float32
         buffer, columns = self._buffer(self.buffers, shape, wide)
-        columns[...] = array[first:end].T
+        columns[...] = self.points.part(slice(first, end)).T
         direct_tile(
             columns, (0,) * self.points.width, self.points.squares[first:end], self.V, self.v2,
             self.cosine, self.scale, out,
@@ -234,7 +232,7 @@ class ProductTiles(Computed):
             tile: NDArray[Any] = self.points.as_float32(first, end, self.scale)
         else:
             buffer, tile = self._buffer(self.buffers, (height, width), np.float64)
-            np.subtract(self.points.array[first:end], self.center, out=tile)
+            np.subtract(self.points.part(slice(first, end)), self.center, out=tile)
         spare, product = self._buffer(self.products, (count, height), self.scaled.dtype)
         np.dot(self.scaled, tile.T, out=product)
         x2 = self.points.squares[first:end] * self.scale**2

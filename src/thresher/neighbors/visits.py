@@ -20,10 +20,11 @@ from thresher.array_types import Array, Floats, Integers, Single, Words
 from thresher.kernels.bits import add_visits, count_visits
 from thresher.kernels.masks import product_words, visit_words
 from thresher.kernels.pairs import settle_visits
-from thresher.kernels.target_sums import sum_visits
+from thresher.kernels.target_pay import pay_visits
+from thresher.kernels.target_sums import ENTRIES, sum_visits
 from thresher.metrics import CHUNK, UNIT, Rows
 from thresher.neighbors.coordinates import lengths
-from thresher.neighbors.groups import Segments, clear_bits
+from thresher.neighbors.groups import Segments, by_entry, clear_bits
 from thresher.neighbors.tree import JOB_LEAVES, BoxTree, Visits
 from thresher.progress import Advance
 from thresher.threads import cut, one_blas_thread, run
@@ -74,14 +75,27 @@ class TreeBlock:
 
         run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
-    def sum_targets(self, targets: Integers, groups: Integers, count: int) -> Integers:
+    def sum_targets(self, targets: Floats, groups: Integers, count: int, scale: float) -> Integers:
         """Sums of the targets near each validation point, by group; see `kernels.target_sums`."""
-        found = np.zeros((4, count, self.columns.stop - self.columns.start), np.int64)
+        size = self.columns.stop - self.columns.start
+        found = np.zeros((count * size, ENTRIES), np.int64)
         sum_visits(
-            self.words, self.visits.leaf_of, self.visits.query_of, self.positions, targets, groups,
-            found,
+            self.words, self.visits.leaf_of, self.visits.query_of, self.positions, targets, scale,
+            groups, size, found,
         )  # fmt: skip
-        return found
+        return by_entry(found, count)
+
+    def pay_targets(self, targets: Floats, prices: Floats, out: Floats) -> None:
+        """Add to each point in `out` what it is paid by its target; see `kernels.target_pay`."""
+        by_cell = np.ascontiguousarray(prices.T)
+
+        def job(lo: int, hi: int) -> None:
+            pay_visits(
+                self.words, self.visits.starts, lo, hi, self.visits.query_of, self.positions,
+                targets, by_cell, out,
+            )  # fmt: skip
+
+        run(job, cut(0, len(self.codes), JOB_LEAVES), parallel=len(self.visits) > JOB_VISITS)
 
     def take_out(self, places: Words) -> None:
         """Mark one point for each validation point, the one in `places`, as not near."""

@@ -31,7 +31,7 @@ def value_here(
         game = kind(**vars(game))
     with progress_bar(side.method, len(points) * len(side), show=progress) as advance:
         counts, values = count_and_value(
-            points, near, game, divisor=divisor / side.unit, advance=advance, show=show
+            points, near, game, divisor=divisor, advance=advance, show=show
         )
     if not counts.any():
         side.warn_of_reach(stacklevel=stacklevel + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,6 @@ from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote, Watch, judge_weights
 from thresher.games.leaf_targets import Judges, LeafTargets, leaf_judges
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
-from thresher.games.targets import squared_errors, sums_of
 from thresher.inputs.checked_inputs import warn_of_codes
 from thresher.inputs.checks import check_both, check_flag
 from thresher.inputs.labels import Classes, Codes, check_labels, check_owners, class_list
@@ -100,9 +100,9 @@ class Votes:
     def paid_by(
         self, game: Any, method: str, about: dict[str, Any], semivalue: Semivalue,
         task: dict[str, Any], judges: tuple[int, float], *, owners: Any, mean: bool,
-        progress: bool, unit: float = 1.0, show: Callable[[Floats], None] | None = None,
+        progress: bool, show: Callable[[Floats], None] | None = None,
     ) -> Valuation:  # fmt: skip
-        """The values by a game of leaves, whose payments are in some `unit`.
+        """The values by a game of leaves.
 
         `task` says what labels are. `judges` has the number of judges and their utility without
         points. `show` sees the payments before they become values.
@@ -126,8 +126,8 @@ class Votes:
             "validation_points": 0 if self.rows_val is None else judges[0],
             "mean": mean,
         }
-        ends = sum(utilities) * unit / divisor, judges[1] / divisor
-        values = values_of(game, paid, groups, divisor / unit)
+        ends = sum(utilities) / divisor, judges[1] / divisor
+        values = values_of(game, paid, groups, divisor)
         return Valuation(values, method, params, *ends, known)
 
     def _judges(self, columns: slice, sums: Integers) -> Floats:
@@ -179,8 +179,8 @@ def leaf_regression(
             "X_val and y_val"
         )
     share = 1 / max(int(votes.trees[0]), 1) if mutual else 1 / (len(votes.near.starts) - 1)
-    steps, judges = grid.steps(targets.points), grid.steps(targets.judges)
-    empty = int(grid.steps(np.array([targets.empty]))[0])
+    judges = grid.rounded(targets.judges)
+    empty = float(grid.rounded(np.array([targets.empty]))[0])
 
     def judges_of(columns: slice) -> Judges:
         assert votes.rows_val is not None  # noqa: S101 - points do not judge each other
@@ -189,17 +189,16 @@ def leaf_regression(
 
     def see(sums: Floats) -> None:
         if show is not None:
-            show(Paid(sums, grid, targets, steps, len(judges) if mean else 1))
+            show(Paid(sums, grid, targets, len(judges) if mean else 1))
 
     in_leaves = None if mutual else judges_of
-    game = kind(judges, empty, semivalue, leaf_judges=in_leaves, share=share)
+    game = kind(judges, empty, grid, semivalue, leaf_judges=in_leaves, share=share)
     task = {**targets.record(), "bounds": list(targets.bounds()), "grid": grid.record()}
-    unit = grid.step**2
-    codes: Any = steps  # what other games know as classes
-    none = -float(squared_errors(sums_of(judges), empty)) * unit
+    codes: Any = grid.codes(targets.points)  # what other games know as classes
+    none = -math.fsum((judges - empty) ** 2)
     return replace(votes, codes=codes).paid_by(
         game, method, about, semivalue, task, (len(judges), none), owners=owners, mean=mean,
-        progress=progress, unit=unit, show=see,
+        progress=progress, show=see,
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -108,6 +109,23 @@ def pure_mu(epsilon: float) -> float:
     1.232
     """
     return -2 * float(ndtri(1 / (1 + math.exp(epsilon)))) * (1 + ROUNDING)
+
+
+def pure_scale(length: int, epsilon: float) -> float:
+    """The smallest scale of discrete Laplace noise that makes shifts of this length epsilon-DP.
+
+    It is rounded up. A ledger adds up epsilon as the decimal that it prints as, and under the other
+    adjacency twice or half of it. These may be smaller by a rounding, and the scale covers them.
+
+    Examples
+    --------
+    >>> pure_scale(1, 0.25)
+    4.0
+    """
+    printed = (Fraction(repr(epsilon * times)) / Fraction(times) for times in (0.5, 1.0, 2.0))
+    wanted = length / min(Fraction(epsilon), *printed)
+    nearest = float(wanted)
+    return nearest if nearest >= wanted else math.nextafter(nearest, math.inf)
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:

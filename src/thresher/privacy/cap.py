@@ -189,6 +189,8 @@ def _reasons(terms: Terms, about: Mapping[str, Any]) -> list[str]:
         "is charged more (T9 of docs/privacy-proofs.md): use one with "
         f"{option('unit', 'owner')}": not pure
         and (terms.unit, about.get("unit")) == ("point", "owner"),
+        "each silo is clipped as a whole, and what changes in one can move the sum more than a "
+        "whole silo can (T9 and T17 of docs/privacy-proofs.md)": about.get("unit") == "silo",
         f"that is for {theirs}, and the ledger counts for {ours}": ours != theirs,
     }
     return [reason for reason, holds in reasons.items() if holds]

@@ -16,7 +16,7 @@ from thresher.array_types import Floats, Integers
 from thresher.errors import InputError, option
 from thresher.inputs.checks import check_count
 from thresher.price_list import PriceList
-from thresher.privacy.accountants import Adjacency, Cost, Filter, Unit, pure_mu
+from thresher.privacy.accountants import Adjacency, Cost, Filter, Unit, pure_mu, pure_scale
 from thresher.privacy.cell_map import CellMap, nonnegative
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting
@@ -78,9 +78,9 @@ class CellsDesign(Design):
 
     @property
     def laplace_scale(self) -> float:
-        """The scale of the noise: the votes that one unit moves, over epsilon."""
+        """The scale of the noise: the votes that one unit moves, over epsilon, rounded up."""
         moved = self.votes * (1 if self.setting.adjacency == "add-remove" else 2)
-        return moved / self.setting.budget.epsilon
+        return pure_scale(moved, self.setting.budget.epsilon)
 
     @property
     def untold(self) -> str:

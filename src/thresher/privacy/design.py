@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -30,10 +30,12 @@ from thresher.sides.ball_side import BallSide
 DRAWS = 32  # price lists drawn beside the best one, for errors
 UNKNOWN_SIZE = "it is not public how many points an owner has (points_per_owner)"
 OWNER_SCALE = 4096  # parts of one that an owner's weight is a whole number of
-MOVED: dict[tuple[Unit, Unit], dict[Adjacency, float]] = {
+Change = Literal["point", "owner", "part"]  # of one unit; a part is any number of its points
+MOVED: dict[tuple[Unit, Change], dict[Adjacency, float]] = {
     ("point", "point"): {"add-remove": 1, "replace-one": 2},  # T1, T2
     ("owner", "owner"): {"add-remove": 1, "replace-one": 2},
     ("owner", "point"): {"add-remove": 2, "replace-one": 6},  # T9
+    ("owner", "part"): {"add-remove": 2, "replace-one": 8},  # T17
 }  # what is released, what changes: the squared length that the table moves by, over B
 
 
@@ -55,7 +57,7 @@ class Setting:
     points: int | None = None  # about how many there are, if that is public
     one: ClassVar[int] = 1
     opposed: ClassVar[float] = 0.0  # no two units have a smaller cosine than minus this
-    moved: ClassVar[dict[tuple[Unit, Unit], dict[Adjacency, float]]] = MOVED
+    moved: ClassVar[dict[tuple[Unit, Change], dict[Adjacency, float]]] = MOVED
 
     @cached_property
     def validation(self) -> Validation:
@@ -223,6 +225,15 @@ class Design(Protocol):
     def personal_epsilon(self, contributions: Contributions) -> Floats | None:  # noqa: ARG002
         """The epsilon that each unit's actual points are exposed to; None if all have the same."""
         return None
+
+    @property
+    def idle_epsilon(self) -> float:
+        """The epsilon of a unit that counts for nothing, compared with the worst replacement.
+
+        The other data set has any unit in its place, as if that one were added.
+        """
+        replaced = self.setting.adjacency == "replace-one"
+        return self.epsilon("add-remove", self.setting.unit) if replaced else 0.0
 
 
 def stated_epsilons(design: Design) -> dict[str, float | None]:

@@ -248,10 +248,15 @@ def _through(
 
 def ledger_cost(book: Ledger, design: Design) -> Cost:
     """What a release costs this ledger."""
+    check_units(book, design)
+    return design.cost(book.adjacency, book.unit, book.filter)
+
+
+def check_units(book: Ledger, design: Design) -> None:
+    """Raise if the ledger protects owners and the release points: nothing bounds what they add."""
     if book.unit == "owner" and design.setting.unit == "point":
         owners = either("owners=", option("owner"))
         raise InputError(f"the ledger protects owners: pass {owners}")
-    return design.cost(book.adjacency, book.unit, book.filter)
 
 
 def table_digest(table: NDArray[np.int64]) -> str:

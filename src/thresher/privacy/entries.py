@@ -9,16 +9,18 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from thresher.errors import BudgetError, InputError
+from thresher.privacy.accountants import Cost, gaussian_epsilon, gaussian_mu
 from thresher.privacy.cap import SCALE, Units
 
 START = "0" * 64  # what the first entry has for the hash of the one before
 HASHED = json.JSONEncoder(default=repr, separators=(",", ":"))
+ROUNDING = 1e-9  # of an epsilon that was converted from mu and back
 BROKEN = (AttributeError, InputError, LookupError, RecursionError, TypeError, ValueError)
 
 
@@ -129,24 +131,40 @@ class Balance:
 def _units(entry: Entry, cap: Entry) -> Units:
     try:
         units, about = Units.stored(entry.content["cost"]), entry.content["about"]
-        return _as_proved(units) if _is_too_low(about, cap.content) else units
+        return _as_proved(units, about, cap.content)
     except BROKEN as broken:
         raise BudgetError(f"entry {entry.seq} has a cost that cannot be read: {broken}") from None
 
 
-def _is_too_low(about: Mapping[str, Any], terms: Mapping[str, Any]) -> bool:
-    """Whether a charge dates from versions that assumed a replaced point keeps its owner (T9)."""
-    points = (terms.get("unit"), terms.get("adjacency")) == ("point", "replace-one")
-    owners = (about.get("unit"), about.get("mechanism")) == ("owner", "table")
-    return points and owners and "epsilon_replace_one_point" not in about
+def _as_proved(units: Units, about: Mapping[str, Any], terms: Mapping[str, Any]) -> Units:
+    """The cost that a charge should have had: older versions charged two kinds too little.
 
-
-def _as_proved(units: Units) -> Units:
-    """The cost such a charge should have had: for a squared length of 6 B instead of 2 B.
-
-    In (epsilon, delta), that is two changes of one owner each: 2 epsilon, and (1 + e^epsilon)
-    delta.
+    Both are for the table of a release of owners, under replacement. A ledger of points was charged
+    for a squared length of 2 B instead of 6 B (T9). A ledger of owners was charged for 6 B instead
+    of 8 B (T17) if the task of a federated release protected silos.
     """
-    growth = math.ceil((1 + math.exp(min(units.epsilon / SCALE, 700.0))) * (1 + 1e-12) * 2**40)
-    delta = -(-units.delta * growth // 2**40)
-    return Units(3 * units.mu_squared, 2 * units.epsilon, delta)
+    owners = (about.get("unit"), about.get("mechanism")) == ("owner", "table")
+    if terms.get("adjacency") != "replace-one" or not owners:
+        return units
+    if terms.get("unit") == "point" and "epsilon_replace_one_point" not in about:
+        growth = math.ceil((1 + math.exp(min(units.epsilon / SCALE, 700.0))) * (1 + 1e-12) * 2**40)
+        delta = -(-units.delta * growth // 2**40)  # two changes of one owner each
+        return Units(3 * units.mu_squared, 2 * units.epsilon, delta)
+    if terms.get("unit") == "owner" and "task_digest" in about:
+        return _for_owners_in_silos(units, about["epsilon_replace_one"], about["delta"])
+    return units
+
+
+def _for_owners_in_silos(units: Units, epsilon: float, delta: float) -> Units:
+    """The cost for 8 B if it was charged for 6 B; `epsilon` and `delta` are those for 2 B.
+
+    Such a charge does not say whether its task protected owners or silos. But one for owners was
+    charged for 2 B.
+    """
+    mu = gaussian_mu(epsilon, delta) * (1 + ROUNDING)
+    if units.mu_squared > 2 * mu**2 * SCALE:
+        return Units.of(Cost(mu_squared=4 * mu**2))
+    if units.epsilon > 1.5 * epsilon * SCALE:
+        proved = Units.of(Cost(epsilon=gaussian_epsilon(2 * mu, delta)))
+        return replace(proved, delta=units.delta)
+    return units

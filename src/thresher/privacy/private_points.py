@@ -110,7 +110,7 @@ def _read_codes(labels: Any, kind: str, classes: Classes) -> tuple[Any, dict[str
             )
         targets = _targets(labels)
         fine = np.isfinite(targets)  # others are clipped to the bounds, without a word
-        codes: Any = classes.grid.steps(np.clip(np.where(fine, targets, 0.0), *classes.bounds))
+        codes: Any = classes.grid.codes(np.clip(np.where(fine, targets, 0.0), *classes.bounds))
         return codes, {TARGET: fine}
     _check_kind(kind, classes)
     codes = _codes(labels, classes)

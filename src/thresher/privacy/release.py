@@ -19,6 +19,7 @@ from thresher.files import write_text
 from thresher.hooks import write_page
 from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import Design
+from thresher.privacy.names import number_owners
 from thresher.privacy.private_points import PrivatePoints
 
 FORMAT = "thresher.release/1"
@@ -95,12 +96,26 @@ class _Outcome:
         """For every point, the epsilon that its owner's actual points are exposed to.
 
         It holds whatever points other owners have. It is computed from the owner's own points, so
-        show it only to that owner.
+        show it only to that owner. A row that counts for nothing has the epsilon of its owner's
+        other rows. If there are none, it is 0, or under replacement that of whoever may come.
         """
-        found = self._design.personal_epsilon(self._contributions)
+        design, units = self._design, self._contributions.units
+        found = design.personal_epsilon(self._contributions)
         if found is None:
-            return self._frozen(np.full(len(self._private), self.record["epsilon"]))
-        return self._frozen(self._contributions.units.each(found))
+            found = np.full(len(units), self.record["epsilon"])
+        numbers = self._unit_numbers()
+        each = np.full(len(numbers), design.idle_epsilon)  # by unit; as many as rows will do
+        each[numbers[self._private.where]] = units.each(found)
+        each = each[numbers]
+        each.flags.writeable = False
+        return each
+
+    def _unit_numbers(self) -> Integers:
+        """For each row of the input, the number of its unit, below the number of rows."""
+        if self._owners is not None:
+            return number_owners(self._owners)
+        rows = np.arange(self._private.total)
+        return rows if self._design.setting.unit == "point" else np.zeros_like(rows)  # one silo
 
     @cached_property
     def _drawn(self) -> list[Any]:

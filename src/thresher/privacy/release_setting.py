@@ -10,6 +10,7 @@ import numpy as np
 
 from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.games.targets import Grid
 from thresher.inputs.checked_inputs import check_validation, own_copy
 from thresher.inputs.checks import check_choice
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
@@ -108,7 +109,7 @@ def _targets_side(game: Game, kernel: Kernel | None) -> TargetSide:
         )
     return target_side(
         game.X_val, game.y_val, radius=game.radius, metric=game.metric, empty=game.empty,
-        bounds=game.bounds,
+        bounds=game.bounds, grid=Grid.coarse,
     )  # fmt: skip
 
 

@@ -68,7 +68,10 @@ def _read_plain(name: str, table: Any, width: int) -> NDArray[Any]:
         wide = array.dtype.kind == "f" and array.dtype.itemsize > 8
         return array.astype(np.float64) if wide else array
     if type(table).__module__.startswith("scipy.sparse"):
-        raise InputError(f"{name} is a sparse matrix, which is not supported: use {name}.toarray()")
+        raise InputError(
+            f"{name} is a sparse matrix, which is not supported: use {name}.toarray(), or for "
+            "distances an array with np.inf where points are far"
+        )
     check_ordered(name, table)
     if isinstance(table, NO_ROWS) or not hasattr(table, "__len__"):
         raise InputError(f"{name} must be a table of rows, got {type(table).__name__}")

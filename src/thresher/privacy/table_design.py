@@ -15,14 +15,13 @@ from thresher.privacy.accountants import (
     Adjacency,
     Cost,
     Filter,
-    Unit,
     discrete_mu,
     discrete_sigma,
     gaussian_epsilon,
     gaussian_mu,
 )
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting
+from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Change, Design, Setting
 from thresher.privacy.entry_weights import Clipping, EntryWeights
 from thresher.privacy.noise import Noise
 from thresher.privacy.prior import Prior
@@ -65,7 +64,7 @@ class TableDesign(Design):
         """The clipped weights of units whose whole vectors have these `squares`."""
         return self.clipping.weights(squares, self.setting.one)
 
-    def length(self, adjacency: Adjacency, unit: Unit | None = None) -> float:
+    def length(self, adjacency: Adjacency, unit: Change | None = None) -> float:
         """The weighted length by which the scaled table can move if one `unit` changes.
 
         The default unit is the protected one.
@@ -123,13 +122,13 @@ class TableDesign(Design):
             **self.entries.record(),
         }
 
-    def cost(self, adjacency: Adjacency, unit: Unit, filter: Filter) -> Cost:  # noqa: A002
+    def cost(self, adjacency: Adjacency, unit: Change, filter: Filter) -> Cost:  # noqa: A002
         """The cost as mu^2, for the Gaussian filter, or as an (epsilon, delta) pair."""
         if filter == "basic":
             return Cost(epsilon=self.epsilon(adjacency, unit), delta=self.setting.budget.delta)
         return Cost(mu_squared=self.whole_mu(self.length(adjacency, unit)) ** 2)
 
-    def epsilon(self, adjacency: Adjacency, unit: Unit) -> float:
+    def epsilon(self, adjacency: Adjacency, unit: Change) -> float:
         """The epsilon converted from mu, exactly; as asked for if these are the budget's own."""
         if (adjacency, unit) == (self.setting.adjacency, self.setting.unit):
             return self.setting.budget.epsilon

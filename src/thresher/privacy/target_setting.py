@@ -10,12 +10,12 @@ import numpy as np
 
 from thresher.array_types import Array, Floats
 from thresher.games.semivalues import semivalue_name
-from thresher.games.targets import estimated_changes, estimated_quadratics
+from thresher.games.targets import estimated_prices
 from thresher.inputs.checked_inputs import Points
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Unit
 from thresher.privacy.contributions import Contributions, Units
-from thresher.privacy.design import Setting
+from thresher.privacy.design import Change, Setting
 from thresher.privacy.entry_weights import EntryWeights
 from thresher.privacy.public_rows import Public
 from thresher.privacy.target_contributions import (
@@ -44,10 +44,11 @@ class TargetSetting(Setting):
     side: TargetSide
     one: ClassVar[int] = ONE
     opposed: ClassVar[float] = OPPOSED
-    moved: ClassVar[dict[tuple[Unit, Unit], dict[Adjacency, float]]] = {
+    moved: ClassVar[dict[tuple[Unit, Change], dict[Adjacency, float]]] = {
         ("point", "point"): {"add-remove": 1, "replace-one": TWO},  # T13
         ("owner", "owner"): {"add-remove": 1, "replace-one": TWO},
         ("owner", "point"): {"add-remove": TWO, "replace-one": 4 * TWO},
+        ("owner", "part"): {"add-remove": TWO, "replace-one": 4 * TWO},  # T17
     }
 
     @property
@@ -67,6 +68,11 @@ class TargetSetting(Setting):
         low, high = bounds.bounds
         return float((high - low) / 2 / self.side.grid.step)
 
+    @property
+    def _width(self) -> float:
+        """Half of the range of targets."""
+        return self._half * self.side.grid.step
+
     def contributions(self, points: Points, units: Units) -> Contributions:
         """What units of points add to the table."""
         return TargetContributions(points, self.side, steps(points.codes / self._half), units)
@@ -77,7 +83,7 @@ class TargetSetting(Setting):
         if plain is None:
             return None
         u = np.clip(self.validation.codes / self._half, -1.0, 1.0)
-        return TargetPublic(plain.rows, plain.codes, plain.near, u, self._half)
+        return TargetPublic(plain.rows, plain.codes, plain.near, u, self._width)
 
     def estimated(self, table: Floats, draws: Floats, *, prior: bool) -> PriceList:
         """The prices of estimated sums; `draws` show how certain the sums are.
@@ -118,14 +124,15 @@ class TargetSetting(Setting):
 
     def entry_prices(self, prices: PriceList) -> Floats:
         """What a member is paid for adding one to each number: a quadratic at u = -1, 0 and 1."""
-        a, b, c = prices.member_prices
-        return np.concatenate([a + u * self._half * (b + u * self._half * c) for u in (-1, 0, 1)])
+        a, b, c, center = prices.member_prices
+        places = (u * self._width - center for u in (-1, 0, 1))
+        return np.concatenate([a + r * (b + r * c) for r in places])
 
     def gain_prices(self, prices: PriceList) -> Floats:
         """The most that each validation point pays for a near point, whatever its target is."""
-        a, b, c = prices.member_prices
+        a, b, c, center = prices.member_prices
         bend = np.minimum(c, -1e-300)
-        peak = np.clip(-b / (2 * bend), -self._half, self._half)
+        peak = np.clip(-b / (2 * bend), -self._width - center, self._width - center)
         ends = self.entry_prices(prices).reshape(ENTRIES, -1)
         most = np.maximum(ends.max(axis=0), a + peak * (b + peak * c))
         return np.tile(np.maximum(most, 0.0), ENTRIES)
@@ -135,19 +142,14 @@ class TargetSetting(Setting):
         return self.side.alone_prices()
 
     def _list(self, count: Floats, mean: Floats, square: Floats) -> PriceList:
-        side, half = self.side, self._half
-        judges, empty = self.validation.codes / half, side.empty_steps / half
-        both = [
-            estimated_quadratics(
-                count, mean, square, judges, empty, self.semivalue, newcomer=newcomer
-            )
-            for newcomer in (False, True)
-        ]
-        units = np.array([[1.0, half, half**2]] * 2 + [[half**2, half, half**2]])[..., None]
-        moved = estimated_changes(count, mean, judges, self.semivalue)
-        table = np.array([*both, moved]) * (half * side.grid.step) ** 2 / units
-        prices = PriceList(side, semivalue_name(self.semivalue), table)
-        return replace(prices, scaled=self.knows_size)
+        side, width = self.side, self._width
+        about = side.targets / width, side.none / width, self.semivalue
+        value = [width**2, width, 1.0]
+        units = np.array([*value, *value, 1.0, width, 1.0, width])[:, None]
+        table = estimated_prices(count, mean, square, *about) * units
+        return replace(
+            PriceList(side, semivalue_name(self.semivalue), table), scaled=self.knows_size
+        )
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class TargetPublic(Public):
     """Which validation points each row is near, and targets, 0 in the middle of the bounds."""
 
     targets: Floats  # of all M, from -1 to 1
-    to_steps: float  # of the grid by which prices are paid
+    width: float  # half of the range of targets
     one: ClassVar[int] = ONE
 
     @property
@@ -184,10 +186,12 @@ class TargetPublic(Public):
         return np.concatenate([near * adds[:, None] for adds in self.adds[rows].T], axis=1)
 
     def worth(self, prices: Floats) -> Floats:
-        """What each row would be worth at member prices, which are quadratics in grid steps."""
-        near, u = self.near.astype(np.float64), self.targets[self.rows] * self.to_steps
-        a, b, c = (part @ near.T for part in np.moveaxis(prices, -2, 0))
-        return np.asarray(a + u * (b + u * c))
+        """What each row would be worth at member prices, which are quadratics around centers."""
+        near, u = self.near.astype(np.float64), self.targets[self.rows] * self.width
+        a, b, c, center = np.moveaxis(prices, -2, 0)
+        around_0 = a - center * (b - center * c), b - 2 * center * c, c
+        fixed, linear, bend = (part @ near.T for part in around_0)
+        return np.asarray(fixed + u * (linear + u * bend))
 
     def masses(self, tables: Floats) -> Floats:
         """The number of points near each validation point, repeated for each of its numbers."""

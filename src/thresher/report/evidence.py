@@ -47,6 +47,7 @@ from thresher.report.verdict import (
     find_cautions,
     judge,
     judge_targets,
+    leaking,
     nothing_stands_out,
     reasons_for_care,
 )
@@ -79,6 +80,7 @@ class Evidence:
     review: Review | None = None
     headline: Headline | None = None
     targets: TargetCharts | None = None
+    leak: str = ""  # that a column repeats the label, if one does
 
     def sections(self) -> list[Section]:
         """The sections that are there, in the order of the page."""
@@ -114,6 +116,7 @@ def gather(
     copies: Copies | None = None,
     cautions: Sequence[str] = (),
     details: Details | None = None,
+    leak: str = "",
     progress: bool = False,
 ) -> Evidence:
     """Everything that a report of a valuation, or of a private release, shows.
@@ -155,6 +158,9 @@ def gather(
         Sentences of warning about these data, which the page shows before its own.
     details
         What else is known about the rows, such as all of their columns.
+    leak
+        A few words that a column repeats the label: the page then says that nothing is known about
+        wrong labels.
     progress
         Show a progress bar on standard error.
 
@@ -205,6 +211,8 @@ def gather(
     steps += int(subject.valuation.params["trees"]) if forest and subject.given else 0
     with progress_bar("report", steps, show=progress, unit="steps") as advance:
         found = _of_subject(subject, known, details or Details(), advance)
+    if leak:
+        found = _with_leak(found, leak)
     return dataclasses.replace(found, cautions=(*cautions, *found.cautions))
 
 
@@ -212,6 +220,18 @@ def _of_release(release: Any, record: Mapping[str, Any]) -> Evidence:
     private, about = describe_release(release), about_release(release, record)
     missing = {"rows": "what a single row is worth is for its owner alone"}
     return Evidence(about, private.verdict(), private.cautions(), missing, private=private)
+
+
+def _with_leak(found: Evidence, leak: str) -> Evidence:
+    """What can be said while a column repeats the label: nothing about wrong labels."""
+    headline, suggestions = found.headline, found.suggestions
+    if headline is not None:
+        headline = Headline(f"Nothing is known yet: {leak}.", "unsure", headline.numbers[:1])
+    if suggestions is not None:
+        suggestions = dataclasses.replace(suggestions, forecast=None)
+    return dataclasses.replace(
+        found, verdict=leaking(leak), headline=headline, suggestions=suggestions, leak=leak
+    )
 
 
 class Attempts:

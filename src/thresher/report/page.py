@@ -109,6 +109,7 @@ def _document(evidence: Evidence) -> Any:
         "version": __version__,
         "headline": None if evidence.headline is None else evidence.headline.sentence,
         "verdict": evidence.verdict.sentence,
+        "leak": evidence.leak or None,
         "cautions": evidence.cautions,
         "suggestions": None if suggestions is None else suggestions.total,
     }

@@ -8,7 +8,6 @@ rule for points is tried on the validation set itself. By a forest: see `forecas
 from __future__ import annotations
 
 import dataclasses
-import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,65 +17,29 @@ from numpy.typing import NDArray
 
 from thresher.array_types import Integers
 from thresher.errors import InputError, ThresherWarning
-from thresher.findings.advice import CLEAR, FEW, SUGGESTIONS
+from thresher.findings.advice import SUGGESTIONS
 from thresher.findings.explanation import explain
+from thresher.findings.false_alarms import FalseAlarms, count_false_alarms
 from thresher.findings.forecast import Forecast
 from thresher.findings.label_findings import Findings
 from thresher.findings.stability import Stability
 from thresher.forest import FOREST, LEAVES
-from thresher.games.classes import ClassCounts
-from thresher.inputs.checked_inputs import Points
+from thresher.inputs.checked_inputs import Validation
 from thresher.inputs.checks import check_metric
-from thresher.inputs.labels import Codes
-from thresher.neighbors.ball import Ball
-from thresher.passes.walk import count
+from thresher.inputs.labels import Classes, Codes
 from thresher.ranking import agreement
 from thresher.report.near_pairs import NearPairs
 from thresher.report.phrases import count_of, percent, short
-from thresher.report.subject import Subject, sample, shortlist
+from thresher.report.subject import Subject, shortlist
 
 MOST_CLASSES = 30
 MOST_MOVES = 1000
 MOST_SHOWN = 30  # moves that the page lists
 MOST_LABELS = 12  # further ones make the matrix too wide
-MOST_POINTS = 4000  # validation points that are judged
-MOST_COUNTS = 50_000_000  # classes times validation points
 LEAST_CLEAR = 5  # validation points of another label that are clear, if nobody disagrees
-PURPOSE = 5
 STEADY = 0.7  # of the rows to relabel, those on which two halves of a forest agree
 EXPLAINED = ("tknn-shapley", "knn-shapley", FOREST)
 GRAVEST = ("relabel", "drop", "inspect", "outlier")
-
-
-@dataclass(frozen=True)
-class FalseAlarms:
-    """How many validation points the others would call mislabeled, and how many there are.
-
-    Labels are not `trusted` if nobody checked them: then they may really be wrong.
-    """
-
-    flagged: int
-    validation_points: int
-    trusted: bool = True
-
-    @property
-    def share(self) -> float:
-        """The share of right labels that look wrong, where labels are trusted."""
-        return self.flagged / self.validation_points
-
-    def exceeded(self, flagged: int, points: int) -> bool:
-        """Whether more points are flagged than right labels would be, beyond chance.
-
-        Two shares are compared: more than two standard deviations apart is beyond chance.
-
-        Examples
-        --------
-        >>> FalseAlarms(10, 200).exceeded(100, 2000), FalseAlarms(10, 200).exceeded(250, 2000)
-        (False, True)
-        """
-        trusted = (self.flagged + 1) / (self.validation_points + 2)  # never 0: 200 points are few
-        spread = trusted * (1 - trusted) * (1 / points + 1 / self.validation_points)
-        return flagged / points - trusted > 2 * math.sqrt(spread)
 
 
 @dataclass(frozen=True)
@@ -212,17 +175,20 @@ class Suggestions(Counted):
             "--trees would tell more, or a check by hand."
         ]
 
-    def count_right(self) -> int:
-        """How many of the rows marked relabel are probably right as they are.
+    def why_look(self) -> str:
+        """Why nobody should change the marked rows without a look; empty if one may."""
+        if self.forecast is not None:
+            return self.forecast.why_look()
+        if self.false_alarms is not None and self.flagged:
+            return self.false_alarms.why_look(self.flagged, self.points)
+        return ""
 
-        If w labels are wrong and a share s of right ones looks wrong, w + s (points - w) are
-        flagged.
-        """
+    def count_right(self) -> int:
+        """How many of the rows marked relabel are probably right as they are."""
         relabel, alarms = self.total["relabel"], self.false_alarms
         if alarms is None or not self.flagged:
             return 0
-        wrong = (self.flagged - alarms.share * self.points) / max(1 - alarms.share, 1e-9)
-        return relabel - min(relabel, round(max(0.0, wrong) * relabel / self.flagged))
+        return relabel - round(alarms.wrong_share(self.flagged, self.points) * relabel)
 
 
 def explain_subject(subject: Subject) -> Findings:
@@ -302,22 +268,11 @@ def _moves(codes: Codes, best: Integers, names: tuple[str, ...]) -> tuple[Move, 
 
 
 def _count_false_alarms(subject: Subject) -> FalseAlarms | None:
-    """How many validation points would be flagged; None if there are too many or too few."""
+    """How many validation points would be flagged; None if that is not known."""
     if subject.valuation.method != "tknn-shapley" or subject.mutual:
         return None
-    data = subject.data
-    cells, classes = len(data.codes_val), len(subject.classes)
-    if cells < 2 or cells * classes > MOST_COUNTS:
-        return None
-    judged = sample(cells, MOST_POINTS, subject.random(PURPOSE))
-    asking, metric = data.rows_val.some(judged), check_metric(subject.metric)
-    near = Ball(asking, len(judged), metric, subject.radius)
-    votes = count(Points(data.rows_val, data.codes_val), near, ClassCounts(classes))
-    codes, each = data.codes_val[judged], np.arange(len(judged))
-    votes[codes, each] -= 1  # itself
-    own, voters = votes[codes, each].copy(), votes.sum(axis=0)
-    votes[codes, each] = -1
-    others = np.maximum(votes.max(axis=0), 0)
-    clear = (others - own > CLEAR * np.sqrt(others + own)) & (own <= FEW * (others + own))
-    flagged = int((clear & (2 * own < voters)).sum())
-    return FalseAlarms(flagged, len(judged), trusted=not subject.held_out)
+    data, metric = subject.data, check_metric(subject.metric)
+    validation = Validation(data.rows_val, data.codes_val, Classes(subject.classes), metric)
+    return count_false_alarms(
+        validation, subject.radius, seed=subject.seed, trusted=not subject.held_out
+    )

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thresher.findings.false_alarms import FalseAlarms
+from thresher.findings.forecast import LEAST_RIGHT
 from thresher.findings.second_look import SecondLook
 from thresher.inputs.checked_inputs import count_twins
 from thresher.report.copied_rows import CopiedRows
@@ -15,7 +17,7 @@ from thresher.report.distribution import Distribution
 from thresher.report.phrases import count_of, fixed, none_of, of_all, percent
 from thresher.report.removal import CrossCheck, Removal
 from thresher.report.subject import Data, Subject
-from thresher.report.suggestions import FalseAlarms, Suggestions
+from thresher.report.suggestions import Suggestions
 from thresher.report.target_charts import TargetCharts
 
 FEW_VALIDATION = 50
@@ -77,6 +79,12 @@ def judge(
     said = BY_SHARES if suggestions.by_shares else BY_VOTES
     about = {"relabel": said["relabel"] + _about_right(suggestions)}
     return Verdict(sentence, steps_for(suggestions.total, said | about))
+
+
+def leaking(leak: str) -> Verdict:
+    """The verdict while a column repeats the label; `leak` says so in a few words."""
+    again = "Leave out what repeats the label or was made from it (--ignore), and value again."
+    return Verdict(f"Nothing can be said about wrong labels: {leak}.", (again,))
 
 
 def nothing_stands_out(suggestions: Suggestions) -> bool:
@@ -155,6 +163,8 @@ def _mislabeled(suggestions: Suggestions) -> str:
     if alarms is not None and not alarms.trusted:
         return f"{said} mislabeled (suggestion: relabel)"
     wrong = relabel - suggestions.count_right()
+    if suggestions.forecast is not None and suggestions.forecast.right < LEAST_RIGHT:
+        wrong = round(suggestions.forecast.right * relabel)
     if wrong > 0.9 * relabel:
         said = of_all(relabel, suggestions.points, "is", "are")
         return f"{said} probably mislabeled (suggestion: relabel)"
@@ -206,11 +216,11 @@ def _about_right(suggestions: Suggestions) -> str:
         return " Many of them are probably right as they are: change none without looking."
     if suggestions.false_alarms is not None and not suggestions.false_alarms.trusted:
         return " They were judged by rows of the same table, so look before you change them."
+    if why := suggestions.why_look():
+        return f" Change none without looking: {why}."
     right = suggestions.count_right()
     if not right:
         return ""
-    if right > 0.8 * suggestions.total["relabel"]:
-        return " Most of them are probably right as they are: change none without looking."
     return f" About {right:,} of them may be right as they are, so look before you change them."
 
 

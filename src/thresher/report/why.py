@@ -18,6 +18,7 @@ from thresher.inputs.checked_inputs import Points, Validation
 from thresher.inputs.checks import check_metric
 from thresher.inputs.labels import Classes
 from thresher.neighbors.closest import closest
+from thresher.neighbors.directions import tie_directions
 from thresher.price_list import PriceList
 from thresher.progress import Advance
 from thresher.report.leaf_witnesses import shared_leaves
@@ -129,7 +130,8 @@ def _nearest(subject: Subject, findings: Findings, listed: Integers) -> Ranked:
         return [np.full(cells, len(subject)) for _ in listed]
     asking = Validation(data.rows.some(listed), data.codes[listed], classes, metric)
     kept = min(NEAREST, cells - 1)
-    keys = closest(Points(data.rows_val, data.codes_val), asking, kept, "float64", None)
+    judges = tie_directions(Points(data.rows_val, data.codes_val), metric)
+    keys = closest(judges, asking, kept, "float64", None)
     near = findings.near[listed]
     return [
         (each >> np.uint64(1)).astype(np.int64)[: int(near[place])] + len(subject)

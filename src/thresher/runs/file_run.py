@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from thresher.errors import InputError, option
+from thresher.findings.false_alarms import count_false_alarms
 from thresher.games.semivalues import check_semivalue
 from thresher.neighbors.kernel import check_kernel
 from thresher.neighbors.tree_columns import TreeColumns
@@ -24,16 +25,18 @@ from thresher.passes.checkpoint import Checkpoint
 from thresher.passes.forest_growth import TargetGrowth
 from thresher.passes.forest_passes import forest_problem
 from thresher.passes.memory import check_memory
-from thresher.passes.parts import Place
+from thresher.passes.parts import Part, Place
 from thresher.passes.problem import Priced, Problem
 from thresher.passes.target_span import span_of_parts, with_bounds
 from thresher.progress import Advance
-from thresher.runs.choice import ARRAYS, choose_method, original_settings
+from thresher.runs.choice import choose_method, original_settings
 from thresher.runs.chosen_method import radius_of
 from thresher.runs.hints import run_hints
+from thresher.runs.leaks import Leaks, leak_hints, leaks_among
 from thresher.runs.roles import Guesses, guess_record, guess_roles, with_first_rows
 from thresher.runs.settings import Settings
 from thresher.runs.sources import (
+    check_classes_differ,
     check_date_formats,
     check_lengths,
     check_shared,
@@ -41,6 +44,7 @@ from thresher.runs.sources import (
     read_validation,
 )
 from thresher.runs.summary import Highlights, Summary
+from thresher.sides.ball_side import BallSide
 from thresher.tables.columns import Columns, choose_columns
 from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.tables.file_parts import FileParts
@@ -93,8 +97,7 @@ class FileRun:
             _check_kept(table, getattr(settings, role), role)
         if entries is not None:
             table = dataclasses.replace(table, kind="npy")
-        numbers = table if settings.numbers else None
-        settings, chosen = choose_method(settings, numbers, _first_rows(settings, table, columns))
+        settings, chosen = choose_method(settings)
         public: tuple[Columns, dict[str, Any]] = columns, {"rows": 0}  # they judge each other
         if settings.validation is not None or settings.method != "forest":
             public = read_validation(settings, columns)
@@ -204,6 +207,8 @@ class FileRun:
         if not self.settings.numbers:
             names = self.table.name, self.validation.source
             check_shared(list(priced.meaning.values()), priced.public_labels, *names)
+            both = priced.meaning.values(), priced.public_labels
+            check_classes_differ(self.settings, self.table.name, *both)
         self.guessed(priced)  # raises where labels may be amounts
         priced.warn(labels=False)
 
@@ -236,33 +241,42 @@ class FileRun:
         hints: list[str],
     ) -> Summary:  # fmt: skip
         """What the run says in the end, with some more hints."""
+        first = next(self.source.read(Place(), FIRST))
+        leaks, found = self._leaks(first, priced), self._hints(first, priced, record)
         return Summary(
             self.settings, priced.valuation(), priced.rows, len(self.validation),
             None if self.settings.numbers else highlights.counts(),
             highlights.worst, highlights.by_owner,
-            [*self._hints(priced, record), *hints], record, wrote,
+            [*leak_hints(leaks, self.settings, priced.rows), *found, *hints], record, wrote,
+            leaks=leaks, why_look=self._why_look(priced, highlights),
         )  # fmt: skip
 
-    def _hints(self, priced: Priced, record: Mapping[str, Any]) -> list[str]:
+    def _why_look(self, priced: Priced, highlights: Highlights) -> str:
+        """Why nobody should change the marked rows without a look; empty if one may."""
+        side, flagged = priced.side, highlights.called_wrong
+        if not isinstance(side, BallSide) or not flagged:
+            return ""
+        alarms = count_false_alarms(
+            side.validation, side.radius, seed=self.settings.seed, trusted=True
+        )
+        return "" if alarms is None else alarms.why_look(flagged, priced.rows)
+
+    def _leaks(self, first: Part, priced: Priced) -> Leaks:
+        """Columns that repeat the label, by the first rows and the validation set."""
+        validation = self.validation
+        labels = [priced.meaning.get(label, label) for label in list(first.y)]
+        X = np.concatenate([first.X, self.encoder.transform(validation)])
+        return leaks_among(X, self.encoder, [*labels, *validation.labels], self.settings)
+
+    def _hints(self, first: Part, priced: Priced, record: Mapping[str, Any]) -> list[str]:
         validation = self.validation
         if not self.settings.numbers:
             validation = dataclasses.replace(validation, labels=tuple(priced.public_labels))
-        first = next(self.source.read(Place(), FIRST))
         return run_hints(
             self.settings, self.encoder, first.X, list(priced.meaning.values()), validation,
             radius=priced.valuation().params.get("radius", 0.0),
             reached=bool(priced.tally.counts.any()), record=record,
         )  # fmt: skip
-
-
-def _first_rows(settings: Settings, table: Table, columns: Columns) -> Columns:
-    """The columns with their first rows, if these must tell an embedding from other tables."""
-    if table.kind in ARRAYS or not settings.numbers:
-        return columns
-    some = with_first_rows(table).data.select(list(columns.names))
-    return dataclasses.replace(
-        columns, features=some, labels=(0,) * len(some), rows=np.arange(len(some))
-    )
 
 
 def _check_kept(table: Table, name: str | None, role: str) -> None:

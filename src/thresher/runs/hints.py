@@ -11,10 +11,17 @@ import numpy as np
 from thresher.array_types import Floats
 from thresher.errors import option
 from thresher.inputs.coded import Coded
-from thresher.inputs.spelling import NO_LABEL, look_alikes, named, spelled, split_by_spelling
+from thresher.inputs.spelling import (
+    NO_LABEL,
+    first_names,
+    look_alikes,
+    named,
+    spelled,
+    split_by_spelling,
+)
 from thresher.neighbors.kernel import BOX
 from thresher.runs.settings import AUTO, Settings
-from thresher.tables.column_profile import Profile, profile, why_ids
+from thresher.tables.column_profile import Profile, is_empty, profile, why_ids
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder, TreeEncoder
 from thresher.threads import in_order
@@ -23,6 +30,7 @@ APART = 100.0  # the most by which deviations of columns may differ without a wo
 MANY_COPIES = 0.2  # of the rows: beyond, those without copies may be odd
 FELT = 0.6  # of a kernel's radius: a Gaussian weighs points beyond by less than a fifth
 LOOKED = 1 << 16  # rows that ids are looked for in
+MANY_EMPTY = 6  # columns, of which more are not listed in an option
 PAIRS = 1 << 11  # of rows whose distances are looked at
 RULING = 0.5  # of the way from an even share of the distances to all
 
@@ -75,17 +83,7 @@ def label_hints(
         lacking = [label for label in mine if label not in other]
         if lacking:
             found.append(f"no {who} has the label{'s' * (len(lacking) > 1)} {named(lacking)}")
-    if len({**ours, **theirs}) == 1:
-        found.append(one_class())
     return found
-
-
-def one_class() -> str:
-    """That all labels are the same, and the way out."""
-    return (
-        "there is only one class, so no label can be wrong and the values say nothing: name a "
-        f"column of several classes with {option('label')}"
-    )
 
 
 def doubtful_labels(
@@ -211,6 +209,19 @@ def category_hints(points: Columns, encoder: AnyEncoder, settings: Settings) -> 
             if seen.fix:
                 found.append(category_hint(seen))
     return found
+
+
+def empty_hints(points: Columns) -> list[str]:
+    """A hint about columns that say nothing at all; none if there are none."""
+    names = [name for name in points.names if is_empty(points.features.column(name))]
+    if not names:
+        return []
+    several = len(names) > 1
+    way_out = f": leave {'them' if several else 'it'} out with {option('ignore', names)}"
+    return [
+        f"column{'s' * several} {first_names(names)} {'are' if several else 'is'} empty"
+        f"{way_out if len(names) <= MANY_EMPTY else ''}"
+    ]
 
 
 def category_hint(column: Profile) -> str:

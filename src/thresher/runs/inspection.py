@@ -11,11 +11,11 @@ import dataclasses
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from thresher.errors import InputError, in_options, message_of
-from thresher.runs.hints import one_class
+from thresher.runs.leaks import Leaks
 from thresher.runs.settings import Settings
 from thresher.tables.column_profile import Profile
 from thresher.tables.guesses import Guess
@@ -40,6 +40,8 @@ class Inspection:
     # what a run would accept, though it is probably not what was meant; the line settles it,
     # too
     hints: tuple[str, ...] = ()
+    leaks: Leaks = field(default_factory=dict)  # columns that repeat the label
+    leaking: bool = False  # whether the line keeps some of them
 
     def document(self) -> dict[str, Any]:
         """All of it for programs."""
@@ -49,6 +51,7 @@ class Inspection:
             "columns": [dataclasses.asdict(each) for each in self.profiles],
             "guesses": {role: dataclasses.asdict(each) for role, each in self.guesses.items()},
             "problems": [in_options(each) for each in self.problems],
+            "leaks": {name: dataclasses.asdict(leak) for name, leak in self.leaks.items()},
             "hints": [in_options(each) for each in self.hints],
             "command": self.command,
             "solved": self.solved,
@@ -57,8 +60,8 @@ class Inspection:
     def advice(self) -> str:
         """The line to type, and what it does."""
         if not self.problems:
-            vain = one_class() in self.hints
-            return f"{'this line values it all the same' if vain else 'ready'}: {self.command}"
+            line = "this line values it all the same" if self.leaking else "ready"
+            return f"{line}: {self.command}"
         if self.solved:
             return f"this line solves {'them' if len(self.problems) > 1 else 'it'}: {self.command}"
         return (
@@ -122,10 +125,12 @@ def inspect_files(settings: Settings) -> Inspection:
         search.look()
         if search.settings == before:
             break
+    search.find_leaks()
     return Inspection(
         search.source, search.rows, tuple(search.known), search.guesses,
         tuple(dict.fromkeys(search.problems)), search.command(), len(search.problems) == found,
-        tuple(dict.fromkeys(search.hints)),
+        tuple(dict.fromkeys(search.hints)), search.leaks,
+        not set(search.leaks) <= set(search.settings.ignore),
     )  # fmt: skip
 
 

@@ -13,11 +13,14 @@ import pyarrow as pa
 
 from thresher.array_types import Integers
 from thresher.errors import LabelWarning, in_options
+from thresher.findings.advice import CALLED_WRONG
+from thresher.findings.false_alarms import count_false_alarms
 from thresher.findings.label_findings import Findings
 from thresher.findings.review_list import review_list
 from thresher.runs.choice import original_settings
 from thresher.runs.chosen_method import Checked, grown, value_data
-from thresher.runs.hints import category_hints, doubtful_labels, id_hints, run_hints
+from thresher.runs.hints import category_hints, doubtful_labels, empty_hints, id_hints, run_hints
+from thresher.runs.leaks import Leaks, leak_hints, leak_sentence, leaks_among
 from thresher.runs.next_step import DECIDED, clean_command
 from thresher.runs.settings import Data, Settings
 from thresher.runs.sources import check_lengths, read_sources
@@ -105,7 +108,35 @@ class MemoryRun:
             self.settings, self.encoder, self.data[0], self.points.labels, self.validation,
             radius=self.valuation.params.get("radius", 0.0), reached=reached, record=self.record,
         )  # fmt: skip
-        return found + category_hints(self.points, self.encoder, self.settings)
+        found += category_hints(self.points, self.encoder, self.settings)
+        found += empty_hints(self.points)
+        return [*leak_hints(self.leaks, self.settings, len(self.points)), *found]
+
+    @cached_property
+    def leaks(self) -> Leaks:
+        """Columns that repeat the label."""
+        return leaks_among(self.data[0], self.encoder, self.points.labels, self.settings)
+
+    def leak(self) -> str:
+        """That columns repeat the label, if some do; else empty."""
+        what = "target" if self.settings.numbers else "label"
+        return leak_sentence(self.leaks, what) if self.leaks else ""
+
+    def why_look(self) -> str:
+        """Why nobody should change the marked rows without a look; empty if one may."""
+        findings = self.findings
+        if findings is None or self.settings.numbers:
+            return ""
+        if findings.forecast is not None:
+            return findings.forecast.why_look()
+        flagged = sum(findings.counts()[word] for word in CALLED_WRONG)
+        if self.checked is None or not flagged:
+            return ""
+        alarms = count_false_alarms(
+            self.checked[1], self.valuation.params["radius"], seed=self.settings.seed,
+            trusted="held_out" not in self.record["validation"],
+        )  # fmt: skip
+        return "" if alarms is None else alarms.why_look(flagged, len(findings))
 
     def cautions(self) -> list[str]:
         """The hints that a reader of the report should see, too."""
@@ -114,6 +145,7 @@ class MemoryRun:
         if not self.settings.numbers:
             found = doubtful_labels(*labels, keep_na=self.settings.keep_na)
         found += id_hints(self.data[0], self.encoder, self.settings).values()
+        found = [*leak_hints(self.leaks, self.settings, len(self.points)), *found]
         return [in_options(f"{hint[0].upper()}{hint[1:]}.") for hint in found]
 
     def report(self, path: str | Path, *, force: bool = False, progress: bool = False) -> None:
@@ -134,7 +166,7 @@ class MemoryRun:
             show={name: features.column(name).to_pylist() for name in names},
             held_out="held_out" in self.record["validation"], record=self.record,
             seed=self.settings.seed, findings=self.findings, copies=self.copies,
-            cautions=self.cautions(), progress=progress,
+            cautions=self.cautions(), leak=self.leak(), progress=progress,
             details=Details(
                 self._feature_columns(), self.validation.rows, self.validation.ids,
                 "held_out" in self.record["validation"], texts, images,
@@ -182,7 +214,7 @@ def value_files(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from thresher.runs.memory_run import value_files
-    >>> from thresher.runs.settings import Data, Settings
+    >>> from thresher.runs.settings import Settings
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lines = [f"{i % 20 + i / 100},{'ab'[i % 20 > 9]}" for i in range(100)]
     ...     lines[7] = "7.07,b"
@@ -223,9 +255,11 @@ def encoded(
 ) -> tuple[Encoder | TreeEncoder, Data]:
     """How features become numbers, and points and validation set as the method needs them."""
     if settings.method == "forest":
-        trees = TreeEncoder.fit(points)
-        public = (trees.transform(validation), validation.labels) if len(validation) else ()
-        return trees, (trees.transform(points), points.labels, *(public or (None, None)))
+        trees = TreeEncoder.fit(points, model=settings.model)
+        public: tuple[Any, Any] = (None, None)
+        if len(validation):
+            public = trees.transform(validation, progress=progress), validation.labels
+        return trees, (trees.transform(points, progress=progress), points.labels, *public)
     encoder = Encoder.fit(
         points, fill=settings.fill, standardize=settings.standardize, scaling=settings.scaling,
         model=settings.model,

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from thresher.runs.leaks import Leaks, leak_sentence, without_leaks
 from thresher.runs.settings import Settings
 from thresher.runs.unlabeled import unlabeled_path
 from thresher.tables.packing import inner_name, is_packed
@@ -58,22 +59,33 @@ def fill_step(
 
 def next_steps(
     suggestions: Mapping[str, int], settings: Settings, record: Mapping[str, Any],
-    out: Path | None, report: Path | None,
+    out: Path | None, report: Path | None, why_look: str = "", leaks: Leaks | None = None,
 ) -> list[str]:  # fmt: skip
-    """What to do next, line by line."""
+    """What to do next, line by line.
+
+    If there is a reason to look at marked rows, `why_look`, no line changes them all at once.
+    """
+    if leaks:
+        return [_leak_step(settings, record, out, report, leaks)]
     decided = clean_command(settings, record, DECIDED)
     change = next(word for word in CHANGING if word in suggestions)
     changes = {name: name for name in ("drop", change) if suggestions[name]}
     act = clean_command(settings, record, {"values": str(out)}, changes)
-    found, what = [], "target" if settings.numbers else "label"
+    marked = suggestions[change] + suggestions["drop"]
+    found = [f"change no row without a look: {why_look}"] if marked and why_look else []
+    lacking = [name for name, path in (("out", out), ("report", report)) if path is None]
+    files = " ".join(f"--{name} {FILES[name]}" for name in lacking)
+    again = f"{dataclasses.replace(settings, guess=()).command()} {files}"
     if out is None and report is None:
-        again = dataclasses.replace(settings, guess=()).command()
-        files = " ".join(f"--{name} {file}" for name, file in FILES.items())
-        return [f"to keep this and review the rows: {again} {files}"] if decided else []
+        return [*found, f"to keep this and review the rows: {again}"] if decided else found
     if report is not None and decided:
         found.append(f"to decide row by row: open {report}, save decisions.csv, then: {decided}")
-    if suggestions[change] + suggestions["drop"]:
+    if marked and why_look:
+        page = report is None and decided and not settings.in_parts
+        return [*found, f"to review the rows: {again}"] if page else found
+    if marked:
         return [*found, f"to act on it: {act}"] if out is not None and act else found
+    what = "target" if settings.numbers else "label"
     if suggestions["inspect"]:
         where = f"in {report}" if report is not None else f"in {out}" if out is not None else ""
         are = "row is" if suggestions["inspect"] == 1 else "rows are"
@@ -81,6 +93,22 @@ def next_steps(
         advice = f"no {what} is clearly wrong, but {look}"
         return [advice.rstrip(), *found]
     return [f"no {what} stands out as wrong: nothing needs to be changed"]
+
+
+def _leak_step(
+    settings: Settings, record: Mapping[str, Any], out: Path | None, report: Path | None,
+    leaks: Leaks,
+) -> str:  # fmt: skip
+    """That nothing is known about labels while a column repeats them, and the way out."""
+    said = leak_sentence(leaks, "target" if settings.numbers else "label")
+    lacking = len(leaks) >= len(record["encoder"]["columns"])
+    if lacking or record["settings"]["file"] != settings.file:  # which stood for a stream
+        return f"nothing is known yet: {said}"
+    files = {"out": out, "report": report}
+    words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
+    words += ["--force"] if words else []
+    again = without_leaks(settings, leaks).command()
+    return f"nothing is known yet: {said}; without it: {shlex.join([*shlex.split(again), *words])}"
 
 
 def rounded(value: float) -> str:

@@ -1,7 +1,8 @@
 """All problems of a table, each with the options that solve it.
 
 A problem is something that the run itself would refuse. All checks are made, one after the other,
-each with the fixes for the problems before it.
+each with the fixes for the problems before it. No fix leaves out a column that has a meaning: only
+those that are empty, constant, or that do nothing but name their rows.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from thresher.errors import InputError, UndecidedError, message_of
+from thresher.embed import check_text_package, check_texts
+from thresher.errors import ExtraError, InputError, UndecidedError, message_of
+from thresher.findings.advice import JUDGED_ROWS
 from thresher.inputs.coded import Coded
 from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import nearest
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.hints import category_hint, label_hints
+from thresher.runs.leaks import Leaks, leak_hints, leaks_of_table
 from thresher.runs.roles import (
     find_roles,
     guess_record,
@@ -29,12 +33,26 @@ from thresher.runs.roles import (
     with_first_rows,
 )
 from thresher.runs.settings import Settings
-from thresher.runs.sources import like_points, point_columns, role_of, validation_table
+from thresher.runs.sources import (
+    check_enough,
+    like_points,
+    point_columns,
+    role_of,
+    validation_table,
+)
 from thresher.runs.unlabeled import unlabeled_columns
-from thresher.tables.column_profile import Profile
-from thresher.tables.columns import Columns, check_ids, entries_of, matching
+from thresher.tables.column_profile import (
+    DISTINCT,
+    NAMES,
+    PICTURED,
+    PROSE,
+    REPEATED,
+    Profile,
+    profile,
+)
+from thresher.tables.columns import Columns, check_ids, check_owners, entries_of, matching
 from thresher.tables.delimited import likely_delimiter
-from thresher.tables.encoder import Encoder, TreeEncoder
+from thresher.tables.encoder import column_reader
 from thresher.tables.guesses import Guess, label_candidates
 from thresher.tables.packing import check_encoding, open_bytes
 from thresher.tables.paths import TEXT_KINDS, find_files, kind_of
@@ -44,6 +62,7 @@ from thresher.tables.text import first_line
 ROLES = ("label", "id", "owner", "text", "image")  # options that name one column
 NAMING = ("features", "ignore", "categorical")  # options that name several
 UNKNOWN = "COLUMN"  # stands for a name that nobody can guess
+MEANINGLESS = {"empty", "constant", "id"}  # kinds of columns that say nothing about labels
 BYTES = 1 << 20  # of a file that its encoding is told by
 
 
@@ -58,6 +77,8 @@ class ProblemSearch:
     known: list[Profile] = field(default_factory=list)
     rows: int = 0
     source: str = ""
+    points: Columns | None = None  # once they can be read
+    leaks: Leaks = field(default_factory=dict)
 
     def look(self) -> None:
         """Make all checks that can be made, and note fixes for what they find."""
@@ -69,12 +90,28 @@ class ProblemSearch:
         self._correct_names(table)
         self.known = look_at(self.settings, table)
         self._guess(table)
-        if self._check_roles(table):
-            points = point_columns(self.settings, table)
+        self.points = points = self._check_roles(table)
+        if points is not None:
             if not self.settings.numbers:
                 self._describe_labels(table, points)
-            self._check_features(table, points, unlabeled_columns(points, self.settings, table))
-            self._check_validation(table, points)
+            if self.settings.validation is None and table.kind not in ARRAYS:
+                with self.checking():
+                    check_enough(self.settings, points)
+            beside = self._check_validation(table, points)
+            blank = unlabeled_columns(points, self.settings, table)
+            self._check_features(points, [each for each in (blank, beside) if each is not None])
+
+    def find_leaks(self) -> None:
+        """Look for columns that repeat the label; leave them out if they plainly do."""
+        if self.points is None or len(self.points) < JUDGED_ROWS:
+            return
+        kept = [name for name in self.points.names if name not in self.settings.ignore]
+        points = dataclasses.replace(self.points, features=self.points.features.select(kept))
+        self.leaks = leaks_of_table(points, self.settings)
+        self.hints += leak_hints(self.leaks, self.settings, self.rows)
+        plain = [name for name, leak in self.leaks.items() if leak.repeats]
+        for name in plain if len(plain) < len(kept) else ():
+            self.leave_out(name)
 
     def command(self) -> str:
         """The command that solves what was found."""
@@ -90,14 +127,18 @@ class ProblemSearch:
 
     def leave_out(self, name: str) -> None:
         """Ignore a column from now on."""
-        now = self.settings
-        if name not in now.ignore:
-            named = {key: getattr(now, key) for key in ("features", "categorical", "date")}
-            others = {
-                key: tuple(each for each in entries if each.partition("=%")[0] != name)
-                for key, entries in named.items()
-            }
-            self.fix(ignore=(*now.ignore, name), **others)
+        if name not in self.settings.ignore:
+            self._take_out(name, ignore=(*self.settings.ignore, name))
+
+    def _take_out(self, name: str, **changes: Any) -> None:
+        """Give a column another role than that of a feature, unless it is the only one named."""
+        named = {key: getattr(self.settings, key) for key in ("features", "categorical", "date")}
+        others = {
+            key: tuple(each for each in entries if each.partition("=%")[0] != name)
+            for key, entries in named.items()
+        }
+        if others["features"] or not named["features"]:  # none would mean all columns
+            self.fix(**others, **changes)
 
     @contextlib.contextmanager
     def checking(self) -> Iterator[list[InputError]]:
@@ -154,8 +195,8 @@ class ProblemSearch:
         likely = label_candidates(self.known)
         self.fix(label=likely[-1] if likely else UNKNOWN)
 
-    def _check_roles(self, table: Table) -> bool:
-        """Whether labels, ids and owners can be used, and each feature has a name."""
+    def _check_roles(self, table: Table) -> Columns | None:
+        """The points, if labels, ids and owners can be used, and each feature has a name."""
         settings = self.settings
         if settings.id is not None:
             with self.checking() as wrong:
@@ -163,15 +204,22 @@ class ProblemSearch:
             if wrong and settings.id in table.data.column_names:
                 self.leave_out(settings.id)
                 self.fix(id=None)
-        gaps = settings.owner is not None and _has_gaps(table, settings.owner)
-        if gaps and self.fix(owner=None):  # unless owners are the players
-            self.leave_out(str(settings.owner))
+        points = None
         with self.checking() as wrong:
-            points = point_columns(self.settings, table)
+            points = point_columns(self._without_gaps(table), table)
             guess_record(settings, {}, points.labels, f"{table.name} column {settings.label!r}")
         if wrong:
             self._fix_labels(table, wrong[0])
-        return not wrong
+        return None if wrong else points
+
+    def _without_gaps(self, table: Table) -> Settings:
+        """The settings without owners of whom some are missing, to look for more problems."""
+        now = self.settings
+        if now.owner is None or now.players == "owners" or not _has_gaps(table, now.owner):
+            return now
+        with self.checking():
+            check_owners(table, now.owner)
+        return dataclasses.replace(now, owner=None, ignore=(*now.ignore, now.owner))
 
     def _describe_labels(self, table: Table, points: Columns) -> None:
         """Count labels as the run reads them: a word such as NA is a class, and no missing cell."""
@@ -199,7 +247,11 @@ class ProblemSearch:
         elif self.settings.unlabeled is None and _has_gaps(table, self.settings.label):
             self.fix(unlabeled="skip")
         elif "" in table.data.column_names and not self.settings.features:
-            self.leave_out("")
+            nameless = next(each for each in self.known if not each.name)
+            if nameless.kind in MEANINGLESS or (nameless.whole and nameless.distinct == self.rows):
+                self.leave_out("")  # such as an index that was written with the table
+            else:
+                self.fix(features=("*",))
 
     def _fix_task(self, table: Table) -> None:
         """Take numbers that may be amounts or classes for amounts if possible, else for classes."""
@@ -211,75 +263,90 @@ class ProblemSearch:
                 return
             self.settings = before
 
-    def _check_features(self, table: Table, points: Columns, blank: Columns | None) -> None:
-        """Read every feature as the run would."""
-        before = self.settings
-        settings, _ = choose_method(before, table, points)
+    def _check_features(self, points: Columns, others: list[Columns]) -> None:
+        """Read every feature as the run would, of the points and of the other rows."""
+        settings, _ = choose_method(self.settings)
         forest = settings.method == "forest"
         known = {each.name: each for each in self.known}
-        for name in points.names:
+        settled = {*settings.ignore, settings.id, settings.owner}
+        for name in [each for each in points.names if each not in settled]:
             if name == points.text:
+                self._check_texts(points)
                 continue
+            sides = [each for each in others if name in each.names]
             with self.checking() as wrong:
-                one = _only(points, name)
-                fitted = TreeEncoder.fit(one) if forest else Encoder.fit(one, fill=settings.fill)
-                if blank is not None:
-                    fitted.transform(_only(blank, name))
+                read = column_reader(points, name, forest=forest, fill=settings.fill)
+                for each in sides:
+                    read(each)
             if wrong:
-                self._fix_feature(known[name], before, forest=forest)
+                seen = [profile(name, each.features.column(name), each.cells) for each in sides]
+                found = next((each for each in (known[name], *seen) if each.fix), known[name])
+                self._fix_feature(found, {str(x) for x in points.labels}, forest=forest)
             elif forest and known[name].fix and name not in points.categorical:
                 self.hints.append(category_hint(known[name]))
                 self.fix(**_reading_changes(self.settings, known[name]))
 
-    def _read_as(self, column: Profile, before: Settings) -> None:
-        """Read a column by the options that it needs.
+    def _check_texts(self, points: Columns) -> None:
+        """Whether a model can embed the column of texts."""
+        with self.checking():
+            texts = points.features.column(str(points.text)).to_pylist()
+            check_texts(f"{points.source} column {points.text!r}", texts)
+        try:
+            check_text_package()
+        except ExtraError as missing:
+            self.problems.append(message_of(missing))
 
-        If another column needs other options, this one is looked at again, or left out.
-        """
-        now = self.settings
-        self.fix(**_reading_changes(now, column))  # or not: marks that do not go together
-        if self.settings == now == before:
-            self.leave_out(column.name)
-
-    def _fix_feature(self, column: Profile, before: Settings, *, forest: bool) -> None:
-        """Read a column as what it is, or leave it out."""
+    def _fix_feature(self, column: Profile, labels: set[str], *, forest: bool) -> None:
+        """Read a column as what it is; leave it out only if nothing is lost with it."""
         name, settings = column.name, self.settings
         if column.fix:
-            self._read_as(column, before)
-        elif column.kind == "id" and settings.id is None and column.distinct == self.rows:
-            self.fix(id=name)
-            self.guesses["id"] = Guess(name, column.note)
-        elif column.kind == "category" and not forest and name not in settings.categorical:
-            self.fix(categorical=(*settings.categorical, name))
+            if not labels & {*column.fix.get("na", ())}:  # or else rows would lose their labels
+                self.fix(**_reading_changes(settings, column))
+        elif column.kind in MEANINGLESS or column.note.startswith((REPEATED, NAMES)):
+            self._fix_names(column)
         elif column.kind == "number" and column.missing and not forest and settings.fill is None:
             _ = self.fix(fill="median") or self.fix(fill="zero")  # no median is known in parts
-        else:
-            self.leave_out(name)
+        elif column.kind == "text":
+            self._fix_text(column)
+        elif column.kind == "category" and not forest and name not in settings.categorical:
+            self.fix(categorical=(*settings.categorical, name))
 
-    def _check_validation(self, table: Table, points: Columns) -> None:
-        """Look for the features in the validation set."""
-        beside = None
+    def _fix_names(self, column: Profile) -> None:
+        """Take a column that names its rows for their ids; leave out one that says nothing else."""
+        unlike = column.kind not in {"empty", "constant"} and column.distinct == self.rows
+        if unlike and self.settings.id is None:
+            self._take_out(column.name, id=column.name)
+            self.guesses["id"] = Guess(column.name, column.note)
+        else:
+            self.leave_out(column.name)
+
+    def _fix_text(self, column: Profile) -> None:
+        """Read a column of many different texts as pictures, as categories, or by a model."""
+        name, settings = column.name, self.settings
+        if column.note == PICTURED:
+            if settings.image is None:
+                self._take_out(name, image=name)
+        elif not column.note and column.distinct <= DISTINCT * (column.rows - column.missing):
+            self.fix(categorical=(*{**dict.fromkeys(settings.categorical), name: None},))
+        elif settings.text is None and column.note in {PROSE, ""}:
+            self._take_out(name, text=name)
+
+    def _check_validation(self, table: Table, points: Columns) -> Columns | None:
+        """Look for the features in the validation set; its rows, if it has all of them."""
+        beside: Table | None = None
         with self.checking() as wrong:
             beside = validation_table(self.settings, table)
             if beside is not None:
-                like_points(self.settings, points, beside)
-        if beside is None:
-            return
-        lacking = [name for name in points.names if name not in beside.data.column_names]
-        for name in lacking if wrong else ():
+                return like_points(self.settings, points, beside)
+        known = {each.name: each for each in self.known}
+        there = points.names if beside is None or not wrong else beside.data.column_names
+        for name in [each for each in points.names if each not in there]:
             role = role_of(points, name)
             if role is not None and getattr(self.settings, role) is None:
-                self.fix(**{role: name})
-            else:
+                self._take_out(name, **{role: name})
+            elif known[name].kind in MEANINGLESS:
                 self.leave_out(name)
-
-
-def _only(columns: Columns, name: str) -> Columns:
-    """One column of features."""
-    return dataclasses.replace(
-        columns, features=columns.features.select([name]), text=None,
-        categorical=tuple({name} & {*columns.categorical}),
-    )  # fmt: skip
+        return None
 
 
 def _reading_changes(settings: Settings, column: Profile) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from glob import escape
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from thresher.tables.scaling import SCALINGS
 from thresher.version import __version__
 
 RETRAINING = ("leave-one-out", "data-shapley", "beta-shapley", "data-banzhaf")
+SEEDLESS = ("tknn", "knn", "zero-budget")  # methods that draw nothing
 AUTO = "auto"
 METHODS = (AUTO, "forest", "tknn", "knn", "zero-budget", *RETRAINING)
 HELD_OUT = 0.1
@@ -36,6 +38,7 @@ NUMBER_METHODS = tuple(method for method in METHODS if method != "zero-budget")
 SUGGESTED = "gaussian"  # the kernel of the command, where the radius is suggested, too
 CLASSES_ONLY = ("kernel", "rings", "keep_na", "unlabeled", "error")
 MAX_TARGET = 1e150
+PATTERNS = ("features", "ignore", "categorical", "date")  # options of several names or patterns
 CHOICES = {  # of options that take one of a few words
     "players": ("points", "owners"),
     "method": METHODS,
@@ -165,6 +168,7 @@ class Settings:
         self._check_near()
         self._check_holdout()
         self._check_fitting()
+        self.check_seed(judged=self.validation is not None)
         self._check_engine()
 
     def _check_owners(self) -> None:
@@ -320,7 +324,7 @@ class Settings:
             "error": ("knn",),
             "mean": ("forest", "tknn", "knn", "zero-budget"),
             "evaluations": RETRAINING[1:],
-            **dict.fromkeys(("fill", "standardize", "text"), others),
+            **dict.fromkeys(("fill", "standardize"), others),
         }
         for name, methods in wanted.items():
             fits = {*methods, AUTO} if {"forest", "tknn"} & {*methods} else methods
@@ -331,6 +335,15 @@ class Settings:
                     f"{option(name)} needs {option('method')} {listed}, but the method is "
                     f"{self.method}"
                 )
+
+    def check_seed(self, *, judged: bool) -> None:
+        """Refuse a seed that was typed if nothing is drawn: `judged` by a validation set."""
+        if "seed" in self.named and judged and self.method in SEEDLESS:
+            *first, last = [each for each in METHODS if each not in {AUTO, *SEEDLESS}]
+            raise InputError(
+                f"{option('seed')} needs {option('method')} {', '.join(first)} or {last}, or rows "
+                f"that are held out, but the method is {self.method}, and there is a validation set"
+            )
 
     def cells(self) -> CellFormat:
         """How cells say numbers and dates."""
@@ -383,17 +396,25 @@ class Settings:
         words = ["thresher", "value", self.file]
         for name, entry in self.given().items():
             if name != "file":
-                words += [f"--{name.replace('_', '-')}", *_written(entry)]
+                words += [f"--{name.replace('_', '-')}", *_written(name, entry)]
         return shlex.join(words)
 
 
 RECORDED = tuple(each for each in fields(Settings) if each.metadata.get("kept", True))
 
 
-def _written(entry: Any) -> list[str]:
+def _written(name: str, entry: Any) -> list[str]:
     if entry is True:
         return []
+    if name in PATTERNS:  # where commas and spaces at the ends have a meaning of their own
+        entry = tuple(map(_pattern, entry))
     return [",".join(entry) if isinstance(entry, tuple) else str(entry)]
+
+
+def _pattern(name: str) -> str:
+    """A name as it can be typed in a list: a pattern, if it has a comma or ends in a space."""
+    found = re.sub(r"^\s|,|\s$", "?", escape(name))
+    return name if found == escape(name) else found
 
 
 def _number(name: str, text: object) -> float:

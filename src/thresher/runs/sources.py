@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.errors import InputError, option
+from thresher.findings.advice import JUDGED_ROWS, LEAST_ROWS
 from thresher.inputs.checks import MAX_MAGNITUDE, rows_text
 from thresher.inputs.coded import Coded
 from thresher.inputs.spelling import distinct_name, nearest
@@ -49,10 +50,12 @@ def read_sources(settings: Settings) -> Sources:
     guessed = guess_record(
         settings, guesses, points.labels, f"{table.name} column {settings.label!r}"
     )
-    settings, chosen = choose_method(settings, table, points)
+    settings, chosen = choose_method(settings)
     beside = validation_table(settings, table)
+    settings.check_seed(judged=beside is not None)
     if beside is None:
         check_date_formats(points)
+        check_enough(settings, points)
         points, validation, public = _split(settings, points)
     else:
         validation = like_points(settings, points, beside)
@@ -60,6 +63,7 @@ def read_sources(settings: Settings) -> Sources:
         if not settings.numbers:
             points, validation = same_labels(points, validation)
             check_shared(points.labels, validation.labels, points.source, validation.source)
+        check_enough(settings, points, validation)
         public = describe_files(beside, settings.validation_label or settings.label)
         if "held_out" in (made := record_of(beside)):  # by thresher embed
             public["held_out"] = made["held_out"]
@@ -121,6 +125,30 @@ def check_shared(
         raise InputError(
             f"{source} and {source_val} have no label in common: {shown[0]} and "
             f"{shown[1]}; write them alike, or name another {option('label')}"
+        )
+
+
+def check_enough(settings: Settings, points: Columns, validation: Columns | None = None) -> None:
+    """Refuse one or two rows that only judge each other, and labels that are all the same."""
+    if validation is None and len(points) < JUDGED_ROWS:
+        counted = "1 row" if len(points) == 1 else f"{len(points)} rows"
+        raise InputError(
+            f"{points.source} has {counted}: nothing can be said about so few; at least "
+            f"{JUDGED_ROWS} are needed, and {LEAST_ROWS} before a label is called wrong"
+        )
+    if not settings.numbers:
+        both = [points.labels, *([] if validation is None else [validation.labels])]
+        check_classes_differ(settings, points.source, *both)
+
+
+def check_classes_differ(settings: Settings, source: str, *labels: Iterable[Hashable]) -> None:
+    """Refuse labels that are all the same."""
+    distinct = {label for each in labels for label in Coded.of(each).distinct}
+    if len(distinct) == 1:
+        raise InputError(
+            f"{source} column {settings.label!r} has one class only, {distinct.pop()!r}: nothing "
+            "can be said about labels that are all the same; name a column of at least two classes "
+            f"with {option('label')}"
         )
 
 

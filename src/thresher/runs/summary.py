@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thresher.findings.advice import SUGGESTIONS
+from thresher.findings.advice import CALLED_WRONG, SUGGESTIONS
 from thresher.findings.forecast import Forecast
+from thresher.runs.leaks import Leaks
 from thresher.runs.memory_run import MemoryRun
 from thresher.runs.settings import Settings
 from thresher.valuation import Valuation
@@ -40,6 +41,8 @@ class Summary:
     copies: list[str] = field(default_factory=list)
     # how many labels are expected to be wrong, where the method can tell
     forecast: Forecast | None = None
+    leaks: Leaks = field(default_factory=dict)  # columns that repeat the label
+    why_look: str = ""  # why nobody should change marked rows without a look; empty if one may
 
     @classmethod
     def of(cls, run: MemoryRun, wrote: list[Path]) -> Summary:
@@ -51,7 +54,8 @@ class Summary:
             None if valuation.owners is None else valuation.by_owner(),
             run.hints(), run.record, wrote,
             [] if run.settings.method == "tknn" else copy_lines(run),
-            None if findings is None else findings.forecast,
+            None if findings is None else findings.forecast, run.leaks,
+            run.why_look(),
         )  # fmt: skip
 
 
@@ -87,6 +91,11 @@ class Highlights:
             self.by_owner = {} if self.by_owner is None else self.by_owner
             for owner, value in sums:
                 self.by_owner[owner] = self.by_owner.get(owner, 0.0) + value
+
+    @property
+    def called_wrong(self) -> int:
+        """How many rows were called wrong."""
+        return sum(self.suggestions[word] for word in CALLED_WRONG)
 
     def counts(self) -> dict[str, int]:
         """How many rows got each suggestion."""

@@ -281,6 +281,7 @@ class BallSide(ClassSide):
             **self._near_record(),
             "columns": self.validation.columns,
             "classes": portable("label", self.classes.labels),
+            **({"complete": True} if self.validation.complete else {}),
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -11,11 +13,21 @@ from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.games.owner_counts import OwnerTargets, owned_codes, target_codes
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import ENTRIES, Grid, Retargeted, growth, squared_errors, sums_of
+from thresher.games.targets import (
+    CENTER,
+    MEMBERS,
+    NEWCOMERS,
+    PRICES,
+    Grid,
+    Retargeted,
+    moved,
+    with_changes,
+    with_slopes,
+)
 from thresher.inputs.labels import Codes
+from thresher.kernels.target_sums import ENTRIES, FIRSTS
+from thresher.passes.walk import value
 from thresher.sides.protocol import Who
-
-MEMBERS, NEWCOMERS, CHANGES = 0, 1, 2  # who is priced; how the value of a member changes
 
 
 def check_table(table: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -30,11 +42,6 @@ class ClassSide:
     """Sides by classes: the utility is that of a vote, and owners count points by class."""
 
     rings: ClassVar[int] = 1  # in which a cell counts its points
-
-    @property
-    def unit(self) -> float:
-        """What the payments of games are multiplied by."""
-        return 1.0
 
     def __len__(self: Any) -> int:
         return len(self.codes)
@@ -57,6 +64,14 @@ class ClassSide:
         del counts
         return self
 
+    def read_counts(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Counts from a file."""
+        return counts
+
+    def read_prices(self, table: Any) -> Any:
+        """Prices from a file."""
+        return table
+
     def utility_none(self: Any, judges: int) -> float:
         """The utility without points: 1/C for each judge."""
         return float(judges / len(self.classes))
@@ -65,9 +80,9 @@ class ClassSide:
 class NumberSide:
     """Sides by numbers: targets on a grid, priced by three coefficients."""
 
-    # where points judge each other: the sum of the squared errors of `empty`, in steps, once all
-    # points were counted
-    nobody: int = 0
+    # where points judge each other: the sum of the squared errors of `empty`, once all points were
+    # counted
+    nobody: float = 0.0
 
     @property
     def grid(self: Any) -> Grid:
@@ -75,19 +90,14 @@ class NumberSide:
         return self.classes.grid
 
     @property
-    def unit(self) -> float:
-        """The square of a step."""
-        return self.grid.step**2
+    def none(self: Any) -> float:
+        """The prediction where no point is near, on the grid and relative to its origin."""
+        return float(self.grid.rounded(np.array([self.empty]))[0])
 
     @property
-    def empty_steps(self: Any) -> int:
-        """The prediction for a row that no point is near, on the grid."""
-        return int(self.grid.steps(np.array([self.empty]))[0])
-
-    @property
-    def targets(self: Any) -> NDArray[np.int64]:
-        """The targets of the judges, in steps of the grid."""
-        return self.codes.astype(np.int64)
+    def targets(self: Any) -> NDArray[np.float64]:
+        """The targets of the judges, on the grid and relative to its origin."""
+        return self.grid.numbers(self.codes)
 
     def task_record(self: Any) -> dict[str, Any]:
         """What files and results say about targets."""
@@ -114,12 +124,12 @@ class NumberSide:
 
     @property
     def owner_numbers(self: Any) -> int:
-        """How many numbers a cell takes for an owner: four sums and what follows, for each ring."""
-        return int(3 * ENTRIES * self.rings)
+        """How many numbers a cell takes for an owner: sums and what follows, for each ring."""
+        return int(2 * ENTRIES * self.rings)
 
     def owner_counting(self: Any, owners: int) -> OwnerTargets:
         """What a point adds: one more of its owner, with its target."""
-        return OwnerTargets(owners, self.rings)
+        return OwnerTargets(owners, self.grid, self.rings)
 
     def mover(self) -> Any:
         """Single rows are counted as tables."""
@@ -147,55 +157,83 @@ class NumberSide:
         """What cells pay to members and newcomers, and what members gain by other targets."""
         game, sums = self.counting(semivalue), np.asarray(counts)
         each = [game.all_prices(sums[:, cells], cells) for cells in self.price_cells()]
-        return np.concatenate(each, axis=-1) * self.unit
+        return np.concatenate(each, axis=-1)
 
     def utility(self: Any, counts: NDArray[Any]) -> float:
         """The utility of all points that were counted."""
         game = self.counting()
         found = sum(game.utility(counts[:, cells], cells) for cells in self.price_cells())
-        return float(found * self.unit)
+        return float(found)
 
     def utility_none(self: Any, judges: int) -> float:
         """The utility without points: minus the squared errors of `empty`."""
         del judges
-        errors = self.nobody
-        if not self.holds_points:
-            errors = squared_errors(sums_of(self.targets), self.empty_steps)
-        return float(-float(errors) * self.unit)
+        if self.holds_points:
+            return -float(self.nobody)
+        return -math.fsum((self.targets - self.none) ** 2)
 
     def check_prices(self: Any, table: Any) -> NDArray[np.float64]:
         """`table`, if it can be a table of prices."""
-        return check_table(table, (3, 3, *self.price_shape))
+        return check_table(table, (PRICES, *self.price_shape))
+
+    def read_counts(self: Any, counts: NDArray[Any]) -> NDArray[Any]:
+        """Counts from a file; of those that version 1 wrote, the sum had one part, squares two."""
+        if counts.shape == tuple(self.shape):
+            return counts
+        number, first, high, low = counts.reshape(4, -1, counts.shape[-1])
+        found = np.zeros((ENTRIES, *number.shape), np.int64)
+        found[0], found[1], found[1 + FIRSTS], found[2 + FIRSTS] = number, first, low, high
+        return found.reshape(self.shape)
+
+    def read_prices(self: Any, table: Any) -> Any:
+        """Prices from a file; version 1 had them in steps, around the center of the grid."""
+        old = np.asarray(table, np.float64)
+        if old.shape != (3, 3, *self.price_shape):
+            return table
+        step = self.grid.step
+        units = np.array([[1.0, step, step**2]] * 2 + [[step**2, step, step**2]])
+        found = old / units.reshape(3, 3, *(1,) * (old.ndim - 2))
+        return np.concatenate(
+            [found.reshape(9, *self.price_shape), np.zeros((1, *self.price_shape))]
+        )
 
     def payment(
         self: Any, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
     ) -> tuple[Any, NDArray[Any]]:
         """The game that pays points by a table of prices, and the prices that it uses."""
         if label is not None:
-            game = Retargeted(self.targets, self.empty_steps, target=label)
-            return game, np.concatenate([table[MEMBERS], table[CHANGES]])
-        return self.counting(semivalue), table[MEMBERS if who == "members" else NEWCOMERS]
+            target = float(self.grid.numbers(np.array([label]))[0])
+            game = Retargeted(self.targets, self.none, self.grid, target=target)
+            return game, with_changes(table)
+        rows = MEMBERS if who == "members" else NEWCOMERS
+        return self.counting(semivalue), np.concatenate([table[rows], table[CENTER:]])
 
-    @property
-    def low(self: Any) -> float:
-        """The lowest target."""
-        return float(self.classes.bounds[0])
-
-    def best(self: Any, paid: Floats, codes: Codes, who: Who) -> tuple[Floats, Floats]:
+    def best(self: Any, table: NDArray[Any], points: Any, who: Who) -> tuple[Floats, Floats]:
         """The targets with the largest values within the bounds, and these values.
 
-        `paid` is what `payment` pays, for members with `label`. NaN if no cell pays.
+        NaN if no cell pays. What newcomers are paid is looked at from the middle of the judges, and
+        then from near the best target: from far off, it would be lost to rounding.
         """
-        base, slope, bend = paid[:3]
-        now = codes.astype(np.float64)
-        square, pull = -bend, slope
-        if who == "members":
-            square, pull = paid[3], paid[4] - paid[5] * now
-        known = square > 0
-        peak = np.divide(pull, 2 * square, out=np.full(len(now), np.nan), where=known)
-        best = np.clip(peak, *self.classes.code_range)
-        if who == "members":
-            worth = base + now * (slope + now * bend) + growth(paid[3:], now, best)
-        else:
-            worth = base + best * (slope + best * bend)
-        return self.classes.decode(best), worth
+        game = Retargeted(self.targets, self.none, self.grid)
+        prices = with_changes(table) if who == "members" else with_slopes(table)
+        best, worth = self._best(game, points, prices)
+        if who == "newcomers":
+            near = np.where(np.isnan(best), self.middle, best)
+            codes: Any = self.grid.codes(near)
+            best, worth = self._best(game, dataclasses.replace(points, codes=codes), prices)
+        return best, worth
+
+    def _best(self: Any, game: Any, points: Any, prices: NDArray[Any]) -> tuple[Floats, Floats]:
+        """The best targets as seen from those that the points have."""
+        paid = value(points, self.near(), game, prices, last=False)
+        now, origin = self.grid.numbers(points.codes), self.grid.origin
+        peak = np.divide(paid[1], 2 * paid[2], out=np.full(len(now), np.nan), where=paid[2] > 0)
+        low, high = (bound - origin for bound in self.classes.bounds)
+        best = np.clip(now + peak, low, high)
+        return best + origin, moved(paid, best - now)
+
+    @property
+    def middle(self: Any) -> float:
+        """A target in the middle of those of most judges, or the prediction of nobody."""
+        found = np.median(self.targets) if len(self.targets) else self.none
+        return float(found + self.grid.origin)

@@ -175,6 +175,12 @@ class PublicSide(Protocol):
     def check_prices(self, table: Any) -> NDArray[Any]:
         """`table`, if it can be that of a price list."""
 
+    def read_counts(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Counts from a file, which an earlier version may have written."""
+
+    def read_prices(self, table: Any) -> Any:
+        """The table of a price list from a file, which an earlier version may have written."""
+
     def payment(
         self, table: NDArray[Any], semivalue: Semivalue, who: Who, label: int | None = None
     ) -> tuple[Game, NDArray[Any]]:

@@ -27,11 +27,20 @@ from thresher.sides.target_side import RING_TARGETS, TARGETS, TargetClasses, Tar
 def stored_kind(about: Any, formats: Mapping[str, str], *parts: bytes) -> str:
     """The kind of side in a file, one of `formats`; an error if the seal is broken."""
     named = about.get("format") if isinstance(about, dict) else None
-    known = [kind for kind, name in formats.items() if name == named]
+    known = [kind for kind, name in formats.items() if named in {name, former(name)}]
     if not known:
         raise InputError(f"its format is not {' or '.join(formats.values())}")
-    check_sealed(about, formats[known[0]], *parts)
+    check_sealed(about, str(named), *parts)
     return known[0]
+
+
+def former(name: str) -> str:
+    """The name of the format before this one, if it can still be read."""
+    return (
+        name.replace("target-counts/2", "target-counts/1")
+        .replace("target-prices/2", "target-prices/1")
+        .replace("target-live/2", "target-live/1")
+    )
 
 
 def stored_side(kind: str, about: Any, arrays: Mapping[str, Any]) -> PublicSide:
@@ -50,7 +59,8 @@ def _ball(about: Any, arrays: Mapping[str, Any]) -> BallSide:
     labels = _codes(arrays["labels"], classes, None if rows is None else len(rows))
     if not len(labels):
         raise InputError("it has no validation points")
-    validation = Validation(rows, labels, classes, metric, columns)
+    complete = bool(about.get("complete", False))
+    validation = Validation(rows, labels, classes, metric, columns, complete=complete)
     return BallSide(validation, check_radius(about["radius"]), Kernel.recorded(about))
 
 
@@ -83,7 +93,7 @@ def _stored_targets(about: Any, arrays: Mapping[str, Any]) -> tuple[TargetClasse
     codes, (least, most) = np.array(arrays["labels"], np.int64), classes.code_range
     if len(codes) and not least <= codes.min() <= codes.max() <= most:
         raise InputError("it has targets outside its bounds")
-    return classes, codes
+    return dataclasses.replace(classes, judges=classes.decode(codes)), codes
 
 
 def _codes(codes: Any, classes: Classes, rows: int | None) -> Codes:

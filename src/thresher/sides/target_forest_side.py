@@ -1,8 +1,7 @@
 """The forest with numbers: leaves predict the mean of the targets in them.
 
-Each leaf keeps the number of its points, the sum of their targets and that of their squares. Prices
-have the shape (3, 3, leaves): for members and for newcomers, the coefficients of 1, u and u^2 of a
-target u in steps of the grid, and how the value of a member changes with its target.
+Each leaf keeps the number of its points, the sum of their targets and that of their squares. The
+rows of prices are those of `TargetGame.all_prices`.
 """
 
 from __future__ import annotations
@@ -20,38 +19,39 @@ from thresher.games.leaf_targets import Judges, LeafTargets, leaf_judges
 from thresher.games.owner_counts import mutual_target_games, target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import ENTRIES, Grid, squared_errors
+from thresher.games.targets import PRICES, Grid, squared_errors
 from thresher.inputs.checks import check_both
+from thresher.kernels.target_sums import ENTRIES
 from thresher.regression import Targets, check_empty
 from thresher.sides.forest_side import ForestPoints, ForestSide, check_forest, validation_digest
 from thresher.sides.label_kinds import NumberSide
 from thresher.sides.protocol import Footprint
 from thresher.sides.target_side import TARGETS, TargetClasses, holding_bounds, public_bounds
 
-OBJECTS = 200  # bytes of the sums of a leaf while they are exact
+OBJECTS = 800  # bytes of the sums of a leaf while they are exact
 
 
 @dataclass(frozen=True)
 class TargetForestSide(NumberSide, ForestSide):
     """A forest, and judges with targets: a validation set, or the points themselves.
 
-    Its `codes` are the targets of the validation set in steps of the grid, if there is one.
+    Its `codes` are those of the targets of the validation set, if there is one.
     """
 
     empty: float = 0.0  # the prediction where nobody is
-    nobody: int = 0
+    nobody: float = 0.0
     kind: ClassVar[str] = "forest-targets"
     dtype: ClassVar[Any] = np.int64
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The shape of counts: four numbers for each leaf."""
+        """The shape of counts: some numbers for each leaf."""
         return ENTRIES, int(self.forest.starts[-1])
 
     def counting(self, semivalue: Semivalue = "shapley") -> Any:
         """What a point adds: one more, with its target."""
         return LeafTargets(
-            self.targets, self.empty_steps, semivalue,
+            self.targets, self.none, self.grid, semivalue,
             leaf_judges=None if self.holds_points else self._leaf_judges,
             share=1 / self.forest.trees_each,
         )  # fmt: skip
@@ -66,18 +66,18 @@ class TargetForestSide(NumberSide, ForestSide):
     def owner_games(self, sums: NDArray[Any], columns: slice, owners: int) -> Iterable[OwnerGames]:
         """One game for each leaf of a tree, or several if points judge each other."""
         del owners
-        size, unit = columns.stop - columns.start, self.unit
         if self.holds_points:
-            share = unit / self.forest.trees_each
-            return mutual_target_games(sums, size, self.empty_steps, share)
-        return [target_games(sums, self._leaf_judges(columns), self.empty_steps, unit)]
+            size, share = columns.stop - columns.start, 1 / self.forest.trees_each
+            return mutual_target_games(sums, size, self.none, self.grid, share)
+        return [target_games(sums, self._leaf_judges(columns), self.none, self.grid)]
 
     def with_counts(self, counts: NDArray[Any]) -> Self:
         """The same side, once all points were counted; counts may be added up over leaves."""
         if not self.holds_points:
             return self
-        errors = squared_errors(counts, self.empty_steps) // self.forest.trees_each
-        return dataclasses.replace(self, nobody=errors)
+        step = self.grid.step
+        errors = squared_errors(counts, self.none, step) // self.forest.trees_each
+        return dataclasses.replace(self, nobody=float(errors) * step * step)
 
     @property
     def price_shape(self) -> tuple[int, ...]:
@@ -100,7 +100,7 @@ class TargetForestSide(NumberSide, ForestSide):
         """As for classes, plus 64-bit sums, prices, and the exact sums of one tree at a time."""
         plain, cells = super().footprint(), self.shape[1]
         largest = max(tree.size for tree in self.forest.trees)
-        standing = 2 * plain.standing + 12 * 8 * cells + OBJECTS * largest
+        standing = 2 * plain.standing + (ENTRIES + PRICES) * 8 * cells + OBJECTS * largest
         return dataclasses.replace(plain, standing=standing)
 
 
@@ -135,7 +135,7 @@ def side_in_bounds(
     features = None if X_val is None else forest.encode("X_val", X_val)
     if features is not None:
         _check_rows("X_val", features, judges)
-    classes = TargetClasses((TARGETS,), Grid.over(*bounds), bounds)
+    classes = TargetClasses((TARGETS,), Grid.over(*bounds), bounds, judges)
     codes: Any = classes.encode("y_val", judges) if len(judges) else np.zeros(0, np.int64)
     return TargetForestSide(forest, classes, features, codes, empty=empty)
 
@@ -148,7 +148,7 @@ def points_in_leaves(
     side = side_in_bounds(forest, X_val, judges, targets.empty, targets.bounds(bounds))
     features = forest.encode("X", X)
     _check_rows("X", features, targets.points)
-    codes: Any = side.grid.steps(targets.points)
+    codes: Any = side.grid.codes(targets.points)
     return ForestPoints(forest.rows(features), codes), side
 
 

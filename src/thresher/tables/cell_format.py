@@ -78,6 +78,8 @@ def without_words(data: pa.Table, words: Sequence[str]) -> pa.Table:
         return data
     for place, name in enumerate(data.column_names):
         column = data.column(place)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
         said = _saying(column, words)
         if said is not None and pc.any(said).as_py():
             kept = pc.if_else(pc.fill_null(said, False), pa.scalar(None, column.type), column)  # noqa: FBT003

@@ -55,7 +55,9 @@ def numbers(columns: Columns, name: str, said: str = "number") -> Floats:
     endless = np.flatnonzero(np.isinf(found))
     if len(endless):
         where = rows_text(columns.rows[endless])
-        raise refused_column(columns, name, f"has infinite numbers in {where}", "clean it")
+        raise refused_column(
+            columns, name, f"has infinite numbers in {where}", _number_advice(columns, name)
+        )
     return found
 
 
@@ -243,8 +245,7 @@ def _number_advice(columns: Columns, name: str) -> str:
 
 
 def refused_column(columns: Columns, name: str, said: str, way_out: str) -> InputError:
-    """An error about a column of features, with two ways to solve it."""
-    return InputError(
-        f"{columns.source} column {name!r} {said}: leave it out with {option('ignore', [name])}, "
-        f"or {way_out}"
-    )
+    """An error about a column of features, with ways to solve it: first the one that keeps it."""
+    others = len(columns.names) > 1
+    without = f", or leave it out with {option('ignore', [name])}" if others else ""
+    return InputError(f"{columns.source} column {name!r} {said}: {way_out}{without}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,16 @@ from thresher.array_types import Floats
 from thresher.inputs.spelling import MISSING, NO_LABEL
 from thresher.tables.cell_format import CellFormat
 from thresher.tables.date_text import date_formats, is_date
-from thresher.tables.number_text import notation_of, number_pattern, plain_numbers, sign_kind
+from thresher.tables.number_text import (
+    MEASURE,
+    NOTATIONS,
+    notation_of,
+    number_pattern,
+    plain_numbers,
+    sign_kind,
+)
 
+LOOKED = 1000  # texts that tell what a column of text is, and cells that tell that it has any
 MOST_STRAYS = 3  # words that stand for missing numbers
 FEW_STRAYS = 0.2  # of the cells: with more, a column is no numbers
 MOST_DISTINCT = 0.5  # of the rows: with more different texts, a column is no category
@@ -24,6 +33,8 @@ FEW = 20  # different texts are categories, however few rows there are
 LONG = 40  # characters: cells that are longer in the mean are prose
 PROSE = "sentences"
 REPEATED = "codes that repeat"
+MEASURED = "numbers in several forms"
+NAMES = "words, all of them different"
 SEVERAL = "of several formats"
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 PICTURED = "names of pictures, which the report can show"
@@ -36,6 +47,8 @@ ID_NAME = re.compile(
     rf"(?i:(?:.*[\W_])?(?:(?:{OWNERS_OF_IDS})id|ids|uuid|guid|key|idx|index|row))|.*[a-z](?:Id|ID)",
     re.DOTALL,
 )
+INFINITE = {"inf": np.inf, "-inf": -np.inf}
+NAME = re.compile(r"[\w.'-]{1,30}")
 CODE = re.compile(r"[\w@.:/#+=-]{1,64}")  # one word, such as p17 or a hash
 
 
@@ -68,11 +81,7 @@ def profile(name: str, column: pa.ChunkedArray, cells: CellFormat | None = None)
     'category'
     """
     column, cells = decoded(column), cells or CellFormat()
-    if is_text(column.type):
-        column = bare_cells(column.cast(pa.string()))
-    elif pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-    known = column.drop_null()
+    known = _known(column)
     missing = len(column) - len(known)
     nested = pa.types.is_nested(column.type)
     distinct = len(known) if nested else len(pc.unique(known))
@@ -91,6 +100,20 @@ def profile(name: str, column: pa.ChunkedArray, cells: CellFormat | None = None)
     return Profile(**about | _look(name, known, cells))
 
 
+def is_empty(column: pa.ChunkedArray) -> bool:
+    """Whether no cell of a column says anything."""
+    return not any(len(_known(decoded(some))) for some in (column.slice(0, LOOKED), column))
+
+
+def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The cells that are not missing."""
+    if is_text(column.type):
+        column = bare_cells(column.cast(pa.string()))
+    elif pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    return column.drop_null()
+
+
 def _look(name: str, known: pa.ChunkedArray, cells: CellFormat) -> dict[str, Any]:
     """The kind of cells that are there, and how to read them."""
     if name in cells.dates:
@@ -102,7 +125,7 @@ def _look(name: str, known: pa.ChunkedArray, cells: CellFormat) -> dict[str, Any
     entries = pc.unique(known).to_pylist()
     return (
         _numeric_text(name, known, entries, cells)
-        or _date_text(name, entries)
+        or _date_text(name, entries, known)
         or _words(name, entries, len(known))
     )
 
@@ -116,7 +139,10 @@ def _number_look(name: str, known: pa.ChunkedArray) -> dict[str, Any]:
     found = np.asarray(pc.cast(known, pa.float64(), safe=False).to_numpy(), np.float64)
     finite = found[np.isfinite(found)]
     whole = bool((np.rint(finite) == finite).all())
-    why = why_ids(name, found) if len(finite) == len(found) else ""
+    if len(finite) < len(found):
+        words = [word for word, end in INFINITE.items() if (found == end).any()]
+        return {"kind": "number", "whole": whole, "fix": {"na": words}}
+    why = why_ids(name, found)
     return {"kind": "id" if why else "number", "whole": whole, "note": why}
 
 
@@ -148,12 +174,15 @@ def _read(
         found = (known if pc.any(odd).as_py() else plain).cast(pa.float64())  # infinity is odd
     except pa.ArrowInvalid:
         return None
-    return _number_look(name, found)
+    look = _number_look(name, found)
+    if "fix" in look:  # a word stands for itself only, and infinity is written in many ways
+        look["fix"] = {"na": pc.unique(known.filter(pc.is_inf(found))).to_pylist()}
+    return look
 
 
 def _signed(entries: list[str], kind: str, marks: tuple[str, str | None]) -> dict[str, Any] | None:
     """Percents or money, maybe in another notation."""
-    for decimal, thousands in (marks, (".", ","), (",", "."), (",", None), (",", " ")):
+    for decimal, thousands in (marks, (".", ","), (",", None), (",", "."), (",", " ")):
         pattern = re.compile(number_pattern(decimal, thousands, kind))
         if all(pattern.fullmatch(entry) for entry in entries):
             other = (decimal, thousands) != marks
@@ -171,27 +200,43 @@ def _with_strays(
     entries: list[str], known: pa.ChunkedArray, marks: tuple[str, str | None]
 ) -> dict[str, Any] | None:
     """Numbers, apart from a few words that may stand for missing ones."""
-    pattern = re.compile(number_pattern(*marks))
-    strays = [entry for entry in entries if not pattern.fullmatch(entry)]
-    if len(strays) > MOST_STRAYS or any("," in stray for stray in strays):
-        return None
-    count = pc.sum(pc.is_in(known, value_set=pa.array(strays, pa.string()))).as_py()
-    sure = all(stray.lower() in NO_LABEL for stray in strays)
-    if count > FEW_STRAYS * len(known) and not sure:
-        return None
-    shown = ", ".join(map(repr, strays))
-    return {"kind": "number", "fix": {"na": strays}, "note": f"but for {shown}"}
+    for decimal, thousands in dict.fromkeys([marks, *NOTATIONS]):
+        pattern = re.compile(number_pattern(decimal, thousands))
+        strays = _strays(known, (entry for entry in entries if not pattern.fullmatch(entry)))
+        if strays is not None:
+            other = {} if (decimal, thousands) == marks else _options(decimal, thousands)
+            return {"kind": "number", **_but_for(strays, other)}
+    return None
 
 
-def _date_text(name: str, entries: list[str]) -> dict[str, Any] | None:
-    if not all(map(is_date, entries)):
+def _strays(known: pa.ChunkedArray, others: Iterable[str]) -> list[str] | None:
+    """The other cells, if they are few, so that they may stand for missing ones; else None."""
+    odd = list(islice(others, MOST_STRAYS + 1))
+    if len(odd) > MOST_STRAYS or any("," in x or MEASURE.fullmatch(x) for x in odd):
         return None
-    formats = date_formats(entries)
+    count = pc.sum(pc.is_in(known, value_set=pa.array(odd, pa.string()))).as_py()
+    sure = all(stray.lower().lstrip("+-") in {*NO_LABEL, "inf", "infinity"} for stray in odd)
+    return None if count > FEW_STRAYS * len(known) and not sure else odd
+
+
+def _but_for(strays: list[str], fix: dict[str, Any]) -> dict[str, Any]:
+    """How to read cells of which some are strays."""
+    return {"fix": fix | {"na": strays}, "note": f"but for {', '.join(map(repr, strays))}"}
+
+
+def _date_text(name: str, entries: list[str], known: pa.ChunkedArray) -> dict[str, Any] | None:
+    strays = _strays(known, (entry for entry in entries if not is_date(entry)))
+    if strays is None or len(strays) == len(entries):
+        return None
+    formats = date_formats([entry for entry in entries if entry not in strays])
     if not formats:
         return {"kind": "date", "note": SEVERAL}
     named = name if len(formats) == 1 else f"{name}={formats[0]}"
+    fix = {"date": [named]}
+    if strays:
+        return {"kind": "date", **_but_for(strays, fix)}
     note = "" if len(formats) == 1 else "the day or the month may come first"
-    return {"kind": "date", "fix": {"date": [named]}, "note": note}
+    return {"kind": "date", "fix": fix, "note": note}
 
 
 def _words(name: str, entries: list[str], cells: int) -> dict[str, Any]:
@@ -205,9 +250,24 @@ def _words(name: str, entries: list[str], cells: int) -> dict[str, Any]:
         return {"kind": "id", "note": "codes, all of them different"}
     prose = _is_prose(entries)
     if len(entries) > most or prose:
-        repeated = f"{REPEATED}, {cells - len(entries)} of them" if codes else ""
-        return {"kind": "text", "note": PROSE if prose else repeated}
+        return {"kind": "text", "note": PROSE if prose else _text_note(entries, cells, codes=codes)}
     return {"kind": "category"}
+
+
+def _text_note(entries: list[str], cells: int, *, codes: bool) -> str:
+    """What is to be said of many different texts that are no sentences."""
+    if codes:
+        return f"{REPEATED}, {cells - len(entries)} of them"
+    some = entries[:LOOKED]
+    units = sum(bool(MEASURE.fullmatch(entry) or sign_kind(entry)) for entry in some)
+    if units > FEW_STRAYS * len(some):
+        return MEASURED
+    return NAMES if len(entries) == cells and all(map(_is_name, some)) else ""
+
+
+def _is_name(entry: str) -> bool:
+    """Whether a text is one short word, in a script that puts spaces between words."""
+    return NAME.fullmatch(entry) is not None and entry.lower() != entry.upper()
 
 
 def is_prose(column: Profile) -> bool:

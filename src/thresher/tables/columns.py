@@ -142,7 +142,7 @@ def choose_columns(
         labels=labels,
         features=pa.table({name: column_of(table, name, "features") for name in chosen}),
         ids=None if id is None else check_ids(table, id),
-        owners=None if owner is None else tuple(_present(table, owner, "owners")),
+        owners=None if owner is None else check_owners(table, owner),
         categorical=tuple(kinds),
         cells=_with_dates(table, cells or CellFormat(), chosen),
         text=text,
@@ -265,6 +265,11 @@ def check_ids(table: Table, name: str) -> tuple[Hashable, ...]:
             f"row its own, or leave {option('id')} out"
         )
     return tuple(entries)
+
+
+def check_owners(table: Table, name: str) -> tuple[Hashable, ...]:
+    """A column of owners, if none is missing."""
+    return tuple(_present(table, name, "owners"))
 
 
 def _present(table: Table, name: str, word: str) -> list[Any]:

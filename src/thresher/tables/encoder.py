@@ -6,8 +6,8 @@ another, so nothing is scaled, missing cells stay missing, and categories are nu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -145,14 +145,9 @@ class Encoder:
 
     def transform(self, columns: Columns, *, progress: bool = False) -> Floats:
         """A table as rows of numbers; a category that was not seen before is all zeros."""
-        text = [] if self.text is None else [self.text]
-        _check_names(columns, [*(each.name for each in self.features), *text])
-        parts = [np.empty((len(columns), 0)), *(each.scaled(columns) for each in self.features)]
-        if self.text is not None:
-            texts = columns.features.column(self.text).to_pylist()
-            found = check_texts(f"{columns.source} column {self.text!r}", texts)
-            rows = embed_texts(found, model=self.model or TEXT_MODEL, progress=progress)
-            parts.append(rows.astype(np.float64))
+        _check_names(columns, [each.name for each in self.features])
+        parts = [each.scaled(columns) for each in self.features]
+        parts.append(_embedded(columns, self.text, self.model, progress=progress))
         return np.concatenate(parts, axis=1)
 
     def unseen(self, columns: Columns) -> dict[str, int]:
@@ -171,7 +166,7 @@ class Encoder:
             "format": FORMAT_OF_RANKS if ranks else FORMAT,
             "fitted_on": dict(self.fitted_on),
             "columns": [_record(each, *([] if ranks else ["knots"])) for each in self.features],
-            "text": None if self.text is None else {"column": self.text, "model": self.model},
+            "text": _text_record(self.text, self.model),
         }
 
     @classmethod
@@ -261,11 +256,15 @@ class TreeEncoder:
 
     features: tuple[TreeColumn, ...]
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
+    text: str | None = None  # the column that a model embeds; its numbers come last
+    model: str | None = None
 
     @classmethod
-    def fit(cls, columns: Columns) -> TreeEncoder:
+    def fit(cls, columns: Columns, *, model: str = TEXT_MODEL) -> TreeEncoder:
         """Fit it on a table: other text than numbers is a category, unless nearly all differ."""
-        return cls.fit_parts([columns], columns.source, whole=True)
+        fitted = cls.fit_parts([columns], columns.source, whole=True)
+        named = columns.text is not None
+        return replace(fitted, text=columns.text, model=model if named else None)
 
     @classmethod
     def fit_parts(
@@ -277,7 +276,8 @@ class TreeEncoder:
         for table in tables:
             rows += len(table)
             for name in table.names:
-                fits.setdefault(name, TreeColumnFit(name, whole)).add(table)
+                if name != table.text:
+                    fits.setdefault(name, TreeColumnFit(name, whole)).add(table)
         columns = tuple(fit.column(rows) for fit in fits.values())
         return cls(columns, {"source": source, "rows": rows})
 
@@ -295,10 +295,12 @@ class TreeEncoder:
         """The names of the columns of numbers."""
         return tuple(each.name for each in self.features)
 
-    def transform(self, columns: Columns) -> Floats:
+    def transform(self, columns: Columns, *, progress: bool = False) -> Floats:
         """A table as columns of numbers, with NaN where they are missing."""
         _check_names(columns, self.names)
-        return np.stack([each.read(columns) for each in self.features], axis=1)
+        parts = [each.read(columns)[:, None] for each in self.features]
+        parts.append(_embedded(columns, self.text, self.model, progress=progress))
+        return np.concatenate(parts, axis=1)
 
     def unseen(self, columns: Columns) -> dict[str, int]:
         """For each column of categories, how many rows have one not seen before, if any."""
@@ -315,7 +317,21 @@ class TreeEncoder:
             "format": FORMAT_OF_TREES,
             "fitted_on": dict(self.fitted_on),
             "columns": list(map(_record, self.features)),
+            "text": _text_record(self.text, self.model),
         }
+
+
+def column_reader(
+    columns: Columns, name: str, *, forest: bool, fill: str | float | None = None
+) -> Callable[[Columns], Floats]:
+    """How one column becomes numbers, fitted on a table; raise if it cannot."""
+    if forest:
+        grown = TreeColumnFit(name, whole=True)
+        grown.add(columns)
+        return grown.column(len(columns)).read
+    fit = ColumnFit(name, name in columns.categorical, check_fill(fill), None, Sample(0))
+    fit.add(columns, row_marks(0, len(columns)))
+    return fit.feature(len(columns)).scaled
 
 
 @dataclass
@@ -360,6 +376,20 @@ class TreeColumnFit:
                 raise self.refused
             return TreeColumn(self.name, "categorical", texts)
         return TreeColumn(self.name, self.kind or "number")
+
+
+def _embedded(columns: Columns, name: str | None, model: str | None, *, progress: bool) -> Floats:
+    """The column of text as the model gives it; no columns if there is none."""
+    if name is None:
+        return np.empty((columns.features.num_rows, 0))
+    _check_names(columns, [name])
+    texts = columns.features.column(name).to_pylist()
+    found = check_texts(f"{columns.source} column {name!r}", texts)
+    return embed_texts(found, model=model or TEXT_MODEL, progress=progress).astype(np.float64)
+
+
+def _text_record(name: str | None, model: str | None) -> dict[str, Any] | None:
+    return None if name is None else {"column": name, "model": model}
 
 
 def _check_names(columns: Columns, wanted: Iterable[str]) -> None:

@@ -16,6 +16,7 @@ CODES = "USD|EUR|GBP|JPY|CNY|INR|CHF|CAD|AUD|SEK|NOK|DKK|PLN|CZK|BRL|MXN|ZAR|KRW
 MONEY = re.compile(
     rf"[+-]?\s*([{SIGNS}]|{CODES})\s*[0-9.]|[+-]?[0-9.].*?[0-9.]?\s*([{SIGNS}]|{CODES})$"
 )
+MEASURE = re.compile(r"[+-]?[0-9]+[^0-9].*", re.DOTALL)  # more than a whole number: with a unit
 PERCENT = re.compile(r"[+-]?[0-9.,].*%$")
 NOTATIONS = (  # of decimals and thousands, the likely ones first
     (".", None), (".", ","), (",", None), (",", "."), (".", " "), (",", " "), (".", "'"),
