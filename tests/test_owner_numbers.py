@@ -67,7 +67,8 @@ def test_forty_owners_of_numbers_equal_rational_arithmetic():
 
 @pytest.mark.parametrize("semivalue", RULES, ids=str)
 def test_owners_of_one_number_are_points(semivalue):
-    from thresher.games.targets import Grid, TargetGame, sums_of
+    from thresher.games.targets import TargetGame, sums_of
+    from thresher.inputs.grids import Grid
 
     z = np.random.default_rng(0).integers(-400, 600, 300)
     game = TargetGame(np.zeros(1), 70.0, Grid(1.0), named(semivalue))

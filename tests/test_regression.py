@@ -15,7 +15,8 @@ from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 
 import thresher as th
 from thresher.games.moments import moments
-from thresher.games.targets import Grid, TargetGame, sums_of
+from thresher.games.targets import TargetGame, sums_of
+from thresher.inputs.grids import Grid
 from thresher.passes import checkpoint as resume
 from thresher.passes.memory import Account
 

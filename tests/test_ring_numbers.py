@@ -15,13 +15,8 @@ from oracles import coalition_weight, mpf_of, semivalues
 
 import thresher as th
 from thresher.games.ring_targets import RingTargetGame
-from thresher.games.targets import (
-    Grid,
-    TargetGame,
-    moved,
-    sums_of,
-    with_changes,
-)
+from thresher.games.targets import TargetGame, moved, sums_of, with_changes
+from thresher.inputs.grids import Grid
 from thresher.kernels.integrals import ring_target_integrals
 from thresher.kernels.target_sums import ENTRIES, sum_codes, sum_visit_codes
 from thresher.neighbors.groups import by_entry

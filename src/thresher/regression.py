@@ -10,9 +10,9 @@ import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
-from thresher.games.targets import Grid, moved
 from thresher.inputs.checked_inputs import Points, Validation, check_pair
 from thresher.inputs.checks import MAX_INTEGER, check_choice, rows_text
+from thresher.inputs.grids import Grid
 
 CLASSES, REGRESSION = "classification", "regression"
 TASKS = (CLASSES, REGRESSION)
@@ -255,21 +255,6 @@ class Targets:
     def record(self) -> dict[str, Any]:
         """What a result says about the targets."""
         return {"task": REGRESSION, "empty": self.empty}
-
-
-@dataclass(frozen=True)
-class Paid:
-    """What a game of `target_evidence` paid points."""
-
-    sums: Floats
-    grid: Grid
-    targets: Targets
-    divisor: int
-
-    def worth(self, targets: Floats) -> Floats:
-        """What each point would be worth with another target, all else equal."""
-        now = self.grid.rounded(self.targets.points)
-        return moved(self.sums[:3], targets - self.grid.origin - now) / self.divisor
 
 
 def checked_points(

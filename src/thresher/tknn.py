@@ -11,6 +11,7 @@ import numpy as np
 from thresher.array_types import Floats
 from thresher.errors import InputError
 from thresher.games.semivalues import Semivalue, check_semivalue
+from thresher.games.target_evidence import Paid
 from thresher.inputs.checked_inputs import (
     check_pair,
     check_validation,
@@ -31,7 +32,7 @@ from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.passes.dask_valuation import DaskValuation
 from thresher.passes.result import value_here
 from thresher.passes.walk import value
-from thresher.regression import CLASSES, Paid, is_regression
+from thresher.regression import CLASSES, is_regression
 from thresher.sides.ball_side import BallSide
 from thresher.sides.target_side import target_side, targets_in_balls
 from thresher.valuation import Valuation

@@ -29,14 +29,15 @@ from thresher.games.target_evidence import (
     NearRingTargets,
     NearTargets,
     OtherTargets,
+    Paid,
     middle_of,
 )
-from thresher.games.targets import Grid
 from thresher.growth import check_growth
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.checks import check_both, check_flag
 from thresher.inputs.coded import Coded
 from thresher.inputs.far_off import brought_in, far_off
+from thresher.inputs.grids import Grid
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
@@ -46,7 +47,7 @@ from thresher.neighbors.kernel import Kernel
 from thresher.passes.target_span import TargetSpan
 from thresher.passes.votes import Votes, leaf_regression
 from thresher.passes.walk import pay_while_counting
-from thresher.regression import REGRESSION, Paid, Targets, checked_points
+from thresher.regression import REGRESSION, Targets, checked_points
 from thresher.tknn import radius_regression
 from thresher.valuation import Valuation
 

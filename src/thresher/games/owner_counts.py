@@ -17,7 +17,8 @@ from thresher.array_types import Array, Floats, Integers
 from thresher.errors import InputError
 from thresher.games.leaf_targets import Judges
 from thresher.games.owner_values import OwnerGames
-from thresher.games.targets import Grid, TargetGroups, centered, means_in_steps
+from thresher.games.targets import TargetGroups, centered, means_in_steps
+from thresher.inputs.grids import Grid
 from thresher.inputs.labels import Codes
 from thresher.kernels.target_sums import ENTRIES
 from thresher.neighbors.groups import Block, Groups

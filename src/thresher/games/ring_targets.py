@@ -37,12 +37,12 @@ from thresher.games.semivalues import Semivalue, weights
 from thresher.games.targets import (
     CENTER,
     MEMBERS,
-    Grid,
     TargetGame,
     both_errors,
     centered,
     means_in_steps,
 )
+from thresher.inputs.grids import Grid
 from thresher.kernels.integrals import ring_target_integrals
 from thresher.kernels.target_sums import ENTRIES
 from thresher.threads import cut, run

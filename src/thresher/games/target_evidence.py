@@ -16,8 +16,10 @@ import numpy as np
 from thresher.array_types import Flags, Floats, Integers
 from thresher.games.leaf_targets import LeafTargets
 from thresher.games.ring_targets import RingTargetGame
-from thresher.games.targets import NearSums, TargetGame, with_changes
+from thresher.games.targets import NearSums, TargetGame, moved, with_changes
 from thresher.inputs.far_off import far_off
+from thresher.inputs.grids import Grid
+from thresher.regression import Targets
 
 Beside = Callable[[slice], tuple[Floats, Floats]]
 
@@ -105,3 +107,18 @@ class OtherTargets(TargetGame):
     def means(self, out: Floats) -> Floats:
         """The mean target of the others, relative to the origin; NaN if there are none."""
         return np.divide(out[2], out[1], out=np.full(out.shape[1], np.nan), where=out[1] > 0)
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What a game of `target_evidence` paid points."""
+
+    sums: Floats
+    grid: Grid
+    targets: Targets
+    divisor: int
+
+    def worth(self, targets: Floats) -> Floats:
+        """What each point would be worth with another target, all else equal."""
+        now = self.grid.rounded(self.targets.points)
+        return moved(self.sums[:3], targets - self.grid.origin - now) / self.divisor

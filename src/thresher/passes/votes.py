@@ -15,6 +15,7 @@ from thresher.errors import InputError
 from thresher.games.forest_vote import ForestVote, Watch, judge_weights
 from thresher.games.leaf_targets import Judges, LeafTargets, leaf_judges
 from thresher.games.semivalues import Semivalue, check_semivalue, semivalue_name, weight_table
+from thresher.games.target_evidence import Paid
 from thresher.inputs.checked_inputs import warn_of_codes
 from thresher.inputs.checks import check_both, check_flag
 from thresher.inputs.labels import Classes, Codes, check_labels, check_owners, class_list
@@ -22,7 +23,7 @@ from thresher.neighbors.forests import Forest
 from thresher.neighbors.leaves import LeafRows, LeafTable, Leaves
 from thresher.passes.walk import pay_while_counting, values_of
 from thresher.progress import progress_bar
-from thresher.regression import Paid, Targets
+from thresher.regression import Targets
 from thresher.valuation import Valuation
 
 

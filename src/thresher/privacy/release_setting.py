@@ -10,9 +10,9 @@ import numpy as np
 
 from thresher.errors import InputError, either, option
 from thresher.games.semivalues import Semivalue, check_semivalue
-from thresher.games.targets import Grid
 from thresher.inputs.checked_inputs import check_validation, own_copy
 from thresher.inputs.checks import check_choice
+from thresher.inputs.grids import Grid
 from thresher.neighbors.kernel import BOX, Kernel, check_kernel
 from thresher.privacy.accountants import Adjacency, Budget, Unit
 from thresher.privacy.cells_mechanism import Cells

@@ -18,12 +18,12 @@ from thresher.games.targets import (
     MEMBERS,
     NEWCOMERS,
     PRICES,
-    Grid,
     Retargeted,
     moved,
     with_changes,
     with_slopes,
 )
+from thresher.inputs.grids import Grid
 from thresher.inputs.labels import Codes
 from thresher.kernels.target_sums import ENTRIES, FIRSTS
 from thresher.passes.walk import value

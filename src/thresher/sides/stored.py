@@ -10,9 +10,9 @@ import numpy as np
 
 from thresher.errors import InputError
 from thresher.files import check_sealed
-from thresher.games.targets import Grid
 from thresher.inputs.checked_inputs import Validation
 from thresher.inputs.checks import check_choice, check_features, check_metric, check_radius
+from thresher.inputs.grids import Grid
 from thresher.inputs.labels import Classes, Codes
 from thresher.metrics import measure
 from thresher.neighbors.forests import Forest

@@ -19,8 +19,9 @@ from thresher.games.leaf_targets import Judges, LeafTargets, leaf_judges
 from thresher.games.owner_counts import mutual_target_games, target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import PRICES, Grid, squared_errors
+from thresher.games.targets import PRICES, squared_errors
 from thresher.inputs.checks import check_both
+from thresher.inputs.grids import Grid
 from thresher.kernels.target_sums import ENTRIES
 from thresher.regression import Targets, check_empty
 from thresher.sides.forest_side import ForestPoints, ForestSide, check_forest, validation_digest

@@ -17,9 +17,10 @@ from thresher.games.owner_counts import target_games
 from thresher.games.owner_values import OwnerGames
 from thresher.games.ring_targets import RingTargetGame
 from thresher.games.semivalues import Semivalue
-from thresher.games.targets import Grid, TargetGame
+from thresher.games.targets import TargetGame
 from thresher.inputs.checked_inputs import Points, check_validation, own_copy
 from thresher.inputs.checks import check_radius
+from thresher.inputs.grids import Grid
 from thresher.inputs.labels import Classes
 from thresher.neighbors.kernel import Kernel
 from thresher.regression import (
