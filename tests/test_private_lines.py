@@ -115,10 +115,10 @@ def test_a_line_of_any_bytes_is_one_row_or_none(tmp_path_factory, line, at, good
 def test_a_number_is_the_same_beside_a_cell_that_is_none(text):
     import pyarrow as pa
 
-    from thresher.privacy.rows import read_text
+    from thresher.tables.number_text import numbers_or_missing
 
     alone, beside = (
-        read_text(pa.chunked_array([some]))[0].as_py() for some in ([text], [text, "x"])
+        numbers_or_missing(pa.chunked_array([some]))[0].as_py() for some in ([text], [text, "x"])
     )
     usable = [x for x in (alone, beside) if x is not None and np.isfinite(x)]
     assert usable == [] or repr(alone) == repr(beside)
