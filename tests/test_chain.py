@@ -19,6 +19,7 @@ from thresher.privacy.cap import SCALE
 from thresher.privacy.chain import ALL, INSERT
 from thresher.privacy.entries import Entry, _digest
 from thresher.privacy.ledger import Ledger, Receipt
+from thresher.privacy.witness import WitnessFile
 
 
 @pytest.fixture
@@ -265,19 +266,88 @@ def test_a_ledger_that_was_deleted_is_missed(path):
         make(path)
 
 
-def test_a_ledger_moved_without_its_witness_works_and_says_so_forever(path):
+NO_WITNESS = "has no witness .*witness, so it may be an older copy, and nothing was charged"
+
+
+def test_a_ledger_moved_without_its_witness_is_read_but_charged_only_after_an_adoption(path):
     ledger = make(path)
-    ledger.charge("a", Cost(epsilon=0.1), {})
+    ledger.release("a", Cost(epsilon=0.1), {}, lambda _: {"n": 1})
     assert ledger.verify().witnessed
     moved = path.with_name("moved.db")
     shutil.copy(path, moved)
-    copy = Ledger.open(moved)
+    copy, before = Ledger.open(moved), moved.read_bytes()
+    assert (copy.remaining(), copy.spent(), len(copy)) == (0.9, Cost(epsilon=0.1), 1)
+    assert copy.release("a", Cost(epsilon=0.1), {}, pytest.fail) == ({"n": 1}, False)
+    assert not copy.witnessed
     assert not copy.verify().witnessed
-    copy.charge("b", Cost(epsilon=0.1), {})
+    for use in (
+        lambda: copy.charge("b", Cost(epsilon=0.1), {}),
+        lambda: copy.release("b", Cost(epsilon=0.1), {}, pytest.fail),
+        lambda: copy.complete("a", Receipt(1, ""), {}),
+        copy.check_witness,
+    ):
+        with pytest.raises(InputError, match=f"{NO_WITNESS}.*Ledger.adopt"):
+            use()
+    assert moved.read_bytes() == before
+    adopted = Ledger.adopt(moved)
+    adopted.charge("b", Cost(epsilon=0.1), {})
     copy.charge("c", Cost(epsilon=0.1), {})
-    assert moved.with_name("moved.db.witness").exists()
-    assert not copy.verify().witnessed
+    assert copy.witnessed
+    found = copy.verify()
+    assert (found.witnessed, found.adopted, found.entries) == (False, 1, 6)
+    assert [each["kind"] for each in copy.entries()] == ["cap", "charge", "release", "adoption", "charge", "charge"]  # fmt: skip
+    assert (copy.spent(), len(copy)) == (Cost(epsilon=0.3), 3)
     assert ledger.verify().witnessed
+    with pytest.raises(InputError, match="has its witness: there is nothing to adopt"):
+        Ledger.adopt(moved)
+    with pytest.raises(InputError, match="there is no ledger"):
+        Ledger.adopt(path.with_name("none.db"))
+
+
+@pytest.mark.parametrize("charges", [0, 2])
+def test_an_old_copy_whose_witness_was_deleted_does_not_charge_again(path, charges):
+    ledger, old = make(path), path.with_name("old")
+    for number in range(charges):
+        ledger.charge(f"{number}", Cost(epsilon=0.1), {})
+    shutil.copy(path, old)  # as it was created, too
+    ledger.charge("late", Cost(epsilon=0.5), {})
+    shutil.copy(old, path)
+    Path(f"{path}.witness").unlink()
+    with pytest.raises(InputError, match=NO_WITNESS):
+        Ledger.open(path).charge("again", Cost(epsilon=0.5), {})
+    assert not Path(f"{path}.witness").exists()
+
+
+def test_a_witness_that_vanishes_while_a_charge_is_written_is_missed(path, monkeypatch):
+    ledger = make(path)
+    check = WitnessFile.check_step
+
+    def vanish(self):
+        check(self)
+        self.path.unlink()
+
+    monkeypatch.setattr(WitnessFile, "check_step", vanish)
+    with pytest.raises(InputError, match=NO_WITNESS):
+        ledger.release("a", Cost(epsilon=0.1), {}, pytest.fail)
+
+
+def test_a_rollback_of_both_files_is_found_by_a_recorded_hash_alone(path):
+    """What docs/privacy.md says of it: nothing on the disk is left to tell."""
+    ledger = make(path)
+    early = ledger.charge("a", Cost(epsilon=0.1), {})
+    both = (path, Path(f"{path}.witness"))
+    for file in both:
+        shutil.copy(file, file.with_name(f"old-{file.name}"))
+    late = ledger.charge("b", Cost(epsilon=0.9), {})
+    for file in both:
+        shutil.copy(file.with_name(f"old-{file.name}"), file)
+    rolled = Ledger.open(path)
+    assert rolled.verify(head=early.head).witnessed
+    with pytest.raises(BudgetError, match="replaced by another ledger or by an older copy"):
+        rolled.verify(head=late.head)
+    rolled.charge("b again", Cost(epsilon=0.9), {})
+    with pytest.raises(BudgetError, match="replaced by another ledger or by an older copy"):
+        rolled.verify(head=late.head)
 
 
 def test_a_recorded_hash_tells_an_older_copy_even_without_a_witness(path):

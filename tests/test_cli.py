@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import thresher as th
 from thresher.cli import app
+from thresher.privacy.accountants import Cost
 from thresher.tables.labeled import read_labeled
 
 
@@ -97,6 +98,40 @@ def test_a_budget_is_created_spent_refused_and_verified(folder):
     assert json.loads(verified.stdout)["entries"] == 3
     shown = json.loads(thresher("ledger", "show", "l.db", "--json", cwd=folder).stdout)
     assert [entry["kind"] for entry in shown["entries"]] == ["cap", "charge", "release"]
+    assert shown["witnessed"] is True
+
+
+def test_a_ledger_without_its_witness_is_charged_only_after_an_adoption(folder):
+    pytest.importorskip("opendp")
+    ledger = th.Ledger.create(folder / "l.db", epsilon=1, delta=1e-6)
+    early = ledger.charge("early", Cost(mu_squared=1e-4), {}).head
+    (folder / "old.db").write_bytes((folder / "l.db").read_bytes())
+    late = ledger.charge("late", Cost(mu_squared=1e-4), {}).head
+    (folder / "l.db.witness").unlink()
+    asked = ("release", "points.csv", *RELEASE, "--epsilon", 0.2, "--out-prices", "p.json")
+    refused = thresher(*asked, cwd=folder)
+    assert refused.returncode == 1
+    assert "l.db has no witness l.db.witness, so it may be an older copy" in refused.stderr
+    assert "thresher ledger verify --adopt" in refused.stderr
+    assert not (folder / "p.json").exists()
+    shown = thresher("ledger", "show", "l.db", cwd=folder)
+    assert "witness    missing: nothing can be charged until you put it back" in shown.stdout
+    verified = thresher("ledger", "verify", "l.db", cwd=folder)
+    assert (verified.returncode, len(ledger)) == (0, 2)
+    assert "its witness file is missing, so it may be an older copy" in verified.stderr
+    older = thresher("ledger", "verify", "old.db", "--adopt", "--head", late, cwd=folder)
+    assert older.returncode != 0
+    assert not (folder / "old.db.witness").exists()
+    adopted = thresher("ledger", "verify", "l.db", "--adopt", "--head", early, "--json", cwd=folder)
+    assert adopted.returncode == 0
+    assert "its witness file was missing and it was adopted 1 time: it may be" in adopted.stderr
+    found = json.loads(adopted.stdout)
+    assert (found["entries"], found["witnessed"], found["adopted"]) == (4, False, 1)
+    again = thresher("ledger", "verify", "l.db", "--adopt", cwd=folder)
+    assert again.returncode == 1
+    assert "there is nothing to adopt" in again.stderr
+    assert thresher(*asked, cwd=folder).returncode == 0
+    assert "adoption" in thresher("ledger", "show", "l.db", cwd=folder).stdout
 
 
 def test_one_odd_row_changes_no_other(folder):

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import runpy
+import sys
 import threading
 import time
 from pathlib import Path
@@ -220,6 +221,66 @@ def test_kills_at_any_moment_leave_a_ledger_in_order(path, rng):
     Ledger.open(path).charge("last", Cost(epsilon=0.01), {})
     left = {file.name for file in path.parent.iterdir()} - {"ledger.db.witness.new"}
     assert left == {"ledger.db", "ledger.db.witness"}
+
+
+def killed_at(line, act, path):
+    """Run `act` in a process that dies, as by kill -9, before this line of our code; say if so."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    left = line
+
+    def trace(frame, event, _):
+        nonlocal left
+        if Path(frame.f_code.co_filename).name not in TRACED:
+            return None
+        left -= event == "line"
+        if left <= 0:
+            os._exit(9)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        act(path)
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+TRACED = {"chain.py", "witness.py", "files.py", "drafts.py"}
+SMALL = Cost(epsilon=1e-3)
+ACTS = {
+    "create": make,
+    "charge": lambda path: Ledger.open(path).charge("killed", SMALL, {}),
+    "adopt": Ledger.adopt,
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("what", ACTS)
+def test_a_kill_at_any_line_leaves_a_ledger_that_can_be_charged(path, what):
+    """A process dies before every third line in turn; the next one goes on, without an adoption."""
+    line = done = 0
+    while not done:
+        line += 3
+        place = path.with_name(f"{line}")
+        place.mkdir()
+        mine = place / "ledger.db"
+        if what != "create":
+            make(mine).charge("before", SMALL, {})
+        if what == "adopt":
+            Path(f"{mine}.witness").unlink()
+        done = not killed_at(line, ACTS[what], mine)
+        ledger = make(mine) if what == "create" and not mine.exists() else Ledger.open(mine)
+        if what == "adopt" and not ledger.witnessed:
+            ledger = Ledger.adopt(mine)
+        ledger.charge("after", SMALL, {})
+        found = ledger.verify()
+        assert found.witnessed == (what != "adopt")
+        assert found.adopted in ((1, 2) if what == "adopt" else (0,))
+        assert len(ledger) in {"create": (1,), "charge": (2, 3), "adopt": (2,)}[what]
+    assert line > 100, "it was killed at many lines"
 
 
 def test_a_crash_before_the_witness_is_renewed_does_no_harm(path, monkeypatch):

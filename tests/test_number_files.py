@@ -29,7 +29,7 @@ def close(found, wanted):
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * most)
 
 
-def check(prices, known, X, y, V, y_val):
+def check_values(prices, known, X, y, V, y_val):
     close(prices.values(X, y), known["values"])
     close(prices.values(X, y, label=1.5), known["moved"])
     close(prices.newcomer_values(V, y_val), known["newcomers"])
@@ -43,7 +43,7 @@ def check(prices, known, X, y, V, y_val):
 def test_price_lists_pay_what_they_paid(old, kind):
     folder, known, *data = old
     prices = th.PriceList.load(folder / f"{kind}.prices.json")
-    check(prices, known[kind], *data)
+    check_values(prices, known[kind], *data)
     prices.save(folder / "again")
     assert th.PriceList.load(folder / "again").values(*data[:2]).tolist() == (
         prices.values(*data[:2]).tolist()
@@ -55,7 +55,7 @@ def test_counts_are_what_they_were_and_go_on(old, kind):
     folder, known, X, y, V, y_val = old
     counts = th.NeighborCounts.load(folder / f"{kind}.counts.npz")
     assert len(counts) == len(X)
-    check(counts.price_list(), known[kind], X, y, V, y_val)
+    check_values(counts.price_list(), known[kind], X, y, V, y_val)
     assert counts.utility() == pytest.approx(known[kind]["utility"], rel=1e-12)
     counts.save(folder / "again.npz")
     again = th.NeighborCounts.load(folder / "again.npz")

@@ -133,6 +133,29 @@ def test_the_command_values_says_and_cleans(data):
     assert {change["action"] for change in changes} == {"correct"}
 
 
+@pytest.mark.parametrize("method", ["forest", "tknn", "knn"])
+@pytest.mark.parametrize("far", [1e9, 999999999])
+def test_a_sentinel_is_a_finding_and_changes_no_other(method, far):
+    X, y = line(400, 0)
+    wrong = np.arange(5, 400, 20)
+    y[wrong] += np.where(wrong % 3, 12.0, -12.0)
+    held = [] if method == "forest" else ["--validation", "val.parquet"]
+    found = []
+    for name, row in (("a", y[200]), ("b", far)):
+        y[200] = row
+        write(f"{name}.parquet", X, y)
+        done = thresher("value", f"{name}.parquet", "--task", "regression", "--method", method,
+                        *held, "-o", f"{name}-values.parquet")  # fmt: skip
+        assert not done.exit_code, done.stderr
+        rows = pq.read_table(f"{name}-values.parquet").sort_by("row")
+        found.append(np.array(rows["suggestion"].to_pylist()))
+    rest = np.arange(400) != 200
+    # what others are worth also depends on what the row was before: a value near 0 may change sign
+    assert (found[0][rest] != found[1][rest]).sum() <= (method == "knn")
+    assert np.isin(found[1][wrong], ["correct", "inspect"]).mean() > 0.7
+    assert found[1][200] in {"correct", "drop", "inspect"}
+
+
 def test_clean_corrects_outright_and_keeps_the_type_of_the_column():
     write("whole.parquet", np.ones((3, 2)), pa.array([1, 2, 3], pa.int32()))
     thresher("clean", "whole.parquet", "--correct", "rows:1=7", "--out", "b.parquet")

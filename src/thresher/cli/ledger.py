@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,10 +12,14 @@ from thresher.cli.options import Adjacency, Json, argument, given
 from thresher.cli.words import say, show_json
 from thresher.errors import printing
 
+if TYPE_CHECKING:
+    from thresher.privacy.ledger import Verified
+
 app = typer.Typer(
     no_args_is_help=True, help="Keep track of a privacy budget: create, show or verify a ledger."
 )
 
+CLOSED = "nothing can be charged until you put it back, or verify with --adopt"
 LedgerPath = Annotated[Path, argument("The ledger's file.", show_default=False)]
 
 
@@ -64,7 +69,8 @@ def show(
     with Ledger.open(path) as ledger:
         terms = ("epsilon", "delta", "adjacency", "unit", "data_set", "filter")
         shown: dict[str, Any] = {name: getattr(ledger, name) for name in terms}
-        shown |= {"remaining": ledger.remaining(), "entries": ledger.entries()}
+        shown |= {"remaining": ledger.remaining(), "witnessed": ledger.witnessed}
+        shown["entries"] = ledger.entries()
         if json:
             show_json(shown)
         else:
@@ -81,6 +87,7 @@ def _page(shown: dict[str, Any], spent: str) -> str:
         f"spent      {spent}",
         f"remaining  epsilon={shown['remaining']:g} for one more release",
         f"entries    {len(shown['entries'])}",
+        *([] if shown["witnessed"] else [f"witness    missing: {CLOSED}"]),
         "",
         f"{'entry':>5}  {'kind':7}  {'time':25}  {'request':16}  cost",
     ]
@@ -103,6 +110,14 @@ def verify(
     head: Annotated[
         str | None, given("A hash that a release recorded: it must be in the ledger.")
     ] = None,
+    adopt: Annotated[
+        bool,
+        given(
+            "If the ledger is in order but its witness is lost, make a new witness. Only for the "
+            "newest copy: what an older one does not know of could be spent again.",
+            "--adopt",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check that no entry was changed, removed or added by hand, and that the cap was kept.
@@ -113,8 +128,22 @@ def verify(
 
     with Ledger.open(path) as ledger:
         found = ledger.verify(head=head)
+        if adopt:
+            Ledger.adopt(path)
+            found = ledger.verify(head=head)
         left = ledger.remaining()
-    witness = "" if found.witnessed else "; its witness file was missing: it may be an older copy"
-    say(f"{found.entries} entries in order, epsilon={left:g} left{witness}")
+        there = ledger.witnessed
+    say(f"{found.entries} entries in order, epsilon={left:g} left{_doubt(found, there=there)}")
     if json:
-        show_json({"entries": found.entries, "head": found.head, "witnessed": found.witnessed})
+        show_json(asdict(found))
+
+
+def _doubt(found: Verified, *, there: bool) -> str:
+    """What speaks against this being the newest copy, for the end of a line."""
+    if not there:
+        return f"; its witness file is missing, so it may be an older copy: {CLOSED}"
+    if found.witnessed:
+        return ""
+    times = f" and it was adopted {found.adopted} time{'s' * (found.adopted != 1)}"
+    adopted = times if found.adopted else ""
+    return f"; its witness file was missing{adopted}: it may be an older copy"

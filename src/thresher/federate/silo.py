@@ -127,11 +127,13 @@ class Silo:
         if not task.is_private and self._ledger is not None:
             raise InputError(
                 "a ledger cannot be used with a task without noise, which fits no budget: "
-                f"{either('pass ledger=None', 'leave --ledger out')}, or take part in a task with "
+                f"{either('pass ledger=None', 'leave it out')}, or take part in a task with "
                 "noise"
             )
         if task.is_private and self._ledger is None:
             warnings.warn(NO_LEDGER, ThresherWarning, stacklevel=2)
+        if self._ledger is not None:
+            self._ledger.check_witness()  # now, rather than in a round that others wait for
         if (self._points[2] is not None) != (task.terms["unit"] == "owner"):
             owners = either("owners", option("owner"))
             raise InputError(

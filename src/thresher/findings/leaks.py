@@ -28,9 +28,7 @@ import numpy as np
 
 from thresher.array_types import Array, Flags, Floats, Integers
 from thresher.errors import ThresherWarning
-from thresher.findings.leaf_findings import forest_findings
 from thresher.ranking import average_ranks
-from thresher.regression import REGRESSION
 
 LOOKED = 1 << 12  # rows that are looked at
 GLANCED = 1 << 9  # rows by which most columns are passed over
@@ -44,7 +42,7 @@ APART = 3.75  # deviations between clusters: evenly spread numbers are sqrt(12) 
 KNOWN = 0.2  # of the cells: the fewest that say something by themselves
 LEAST_KNOWN = 20
 CHANCE = 1e-6  # that any column is one to one with the labels
-RANKS = 0.03  # of the rows: how far the ranks of target and column are apart, at the median
+RANKS = 0.01  # of the rows: how far the ranks of target and column are apart, at the median
 RANKS_BETTER = 1 / 3  # the same, compared with what the others expect
 MOST_COMPARED = 6  # columns that are compared with the others
 ALIKE = 0.995  # of the answers: columns that give them say the same
@@ -197,6 +195,8 @@ def _compare_classes(
     assert answer.right is not None  # noqa: S101 - labels are classes
     if not _clustered(column[answer.known], labels[answer.known]):
         return None
+    from thresher.findings.leaf_findings import forest_findings
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ThresherWarning)
         _, said = forest_findings(rest, labels, trees=TREES, seed=seed)
@@ -238,7 +238,9 @@ def _by_rank(place: int, column: Floats, targets: Floats) -> Answer:
     told = float(np.corrcoef(ranks, wanted)[0, 1])
     said = np.full(len(column), np.nan)
     said[known] = ranks if told > 0 else 1 - ranks
-    distance = float(np.median(np.abs(said[known] - wanted)))
+    _, values, ties = np.unique(column[known], return_inverse=True, return_counts=True)
+    within = (ties[values] - 1) / (2 * len(values))  # a rounded number is right about all of these
+    distance = float(np.median(np.maximum(np.abs(said[known] - wanted) - within, 0)))
     skill = 1.0 - distance if distance <= RANKS else 0.0
     exact = bool(np.allclose(said[known], wanted, rtol=0, atol=1e-12))
     return Answer(place, known, said, None, skill, exact, exact, abs(told))
@@ -253,10 +255,12 @@ def _compare_ranks(
 ) -> float | None:
     """How well all other columns tell targets, as a correlation; None if the column is no leak."""
     del column
+    from thresher.findings.leaf_findings import forest_findings
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ThresherWarning)
         _, said = forest_findings(
-            rest, targets, trees=TREES, seed=seed, task=REGRESSION, empty=float(targets.mean())
+            rest, targets, trees=TREES, seed=seed, task="regression", empty=float(targets.mean())
         )
     known = answer.known
     expected = _ranks(getattr(said, "expected")[known])  # noqa: B009

@@ -214,10 +214,10 @@ def nearest_target_findings(
     found = TargetEvidence(near, means, pooled_deviation(near, squares))
     far = far_off(targets.points)
     if far.any() or not heard.all():
-        known = usual_targets(targets, means)
+        empty = valuation.params["empty"]  # None with "jia2019"
+        known = usual_targets(replace(targets, empty=np.nan if empty is None else empty), means)
         about |= {"semivalue": check_semivalue(valuation.params["semivalue"])}
-        if utility != "jia2019":
-            about |= {"empty": known.empty}
+        about |= {"empty": None if empty is None else known.empty}
         judged = knn_shapley(
             X, known.points, X_val, known.judges, k=k, metric=metric, utility=utility,
             task=REGRESSION, **about,

@@ -91,6 +91,8 @@ class Market:
                     data_set="all rows of the market",
                 )  # fmt: skip
                 return
+            with Ledger.open(self.ledger_path) as ledger:
+                ledger.check_witness()  # now, rather than when the first task has closed
         self._check_cap(epsilon=epsilon, delta=delta)
 
     def _check_cap(self, **asked: float | None) -> None:

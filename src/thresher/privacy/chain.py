@@ -101,11 +101,13 @@ class Chain:
         try:
             chain._check_free()
             with draft_file(chain.path.parent) as draft:
-                _write_first(draft, Entry.after(None, kind, "", content))
+                first = Entry.after(None, kind, "", content)
+                _write_first(draft, first)
                 _check_locks(draft, chain.path)
                 chain.witness.check_step()
                 draft.chmod(usual_mode())
-                put(draft, chain.path)
+                with chain.witness.prepared(first):
+                    put(draft, chain.path)
                 sync_folder(chain.path.parent)
         except FileExistsError:
             chain._check_free()
@@ -131,12 +133,21 @@ class Chain:
         return self._read(self.witness.load())  # first: the table may grow meanwhile
 
     @contextlib.contextmanager
-    def appending(self) -> Iterator[Page]:
-        """One exclusive transaction: all that is appended is durable and witnessed at its end."""
+    def appending(self, *, adopt: bool = False) -> Iterator[Page]:
+        """One exclusive transaction: all that is appended is durable and witnessed at its end.
+
+        A chain that has no witness is refused, unless it was just created. To `adopt` it makes a
+        new witness, and refuses a chain that has one.
+        """
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
             witness = self.witness.load()
-            page = Page(self._check(connection, witness, pages=True), witness is not None)
+            entries = self._check(connection, witness, pages=True)
+            if witness is not None and adopt:
+                raise InputError(f"{self.path} has its witness: there is nothing to adopt")
+            if witness is None and not adopt:
+                witness = self.witness.begin(entries)
+            page = Page(entries, witness is not None)
             known = len(page.entries)
             yield page
             if added := page.entries[known:]:
@@ -144,7 +155,7 @@ class Chain:
                 connection.executemany(INSERT, added)
                 connection.execute("COMMIT")
                 connection.execute("BEGIN IMMEDIATE")
-            self._settle(page.entries[-1])
+            self._settle(page.entries[-1], adopt=adopt)
             connection.execute("ROLLBACK")
 
     def verify(self, head: str | None = None) -> tuple[list[Entry], bool]:
@@ -158,7 +169,7 @@ class Chain:
             )
         return entries, witness is not None
 
-    def _settle(self, entry: Entry) -> None:
+    def _settle(self, entry: Entry, *, adopt: bool) -> None:
         """Move the witness on until it vouches for a committed entry; raise if that is not there.
 
         This runs under the lock, so that a slower writer cannot set the witness back. If locks do
@@ -173,6 +184,8 @@ class Chain:
                     " do not work there: no noise was drawn; move the ledger and its witness to a "
                     "local disk"
                 )
+            if known is None and not adopt:  # it was removed meanwhile
+                raise self.witness.missing()
             if known is not None and known.entries > entry.seq:
                 return
             self.witness.advance(known, entries)

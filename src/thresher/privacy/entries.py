@@ -54,6 +54,11 @@ class Entry(NamedTuple):
         return json.loads(self.body)
 
     @property
+    def is_adoption(self) -> bool:
+        """Whether it records that somebody went on without the witness: it costs nothing."""
+        return self.kind == "charge" and self.content.get("adopted") is True
+
+    @property
     def intact(self) -> bool:
         """Whether the hash is that of the other fields."""
         return self.hash == _digest(self[:-1])
@@ -104,8 +109,9 @@ class Balance:
         total = Units()
         for entry in entries[1:]:
             if entry.kind == "charge":
-                charges[entry.seq] = entry
                 total += _units(entry, entries[0])
+                if not entry.is_adoption:
+                    charges[entry.seq] = entry
             elif entry.kind == "release" and entry.request not in releases:
                 releases[entry.request] = entry
             else:

@@ -44,11 +44,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A ledger that passed its check: its length, last hash, and whether it kept its witness."""
+    """A ledger that passed its check: its length, last hash, and whether it kept its witness.
+
+    `adopted` is how often it went on although its witness was missing.
+    """
 
     entries: int
     head: str
     witnessed: bool
+    adopted: int = 0
 
 
 class Ledger(Terms):
@@ -136,8 +140,42 @@ class Ledger(Terms):
 
     @classmethod
     def open(cls, path: str | Path) -> Ledger:
-        """The ledger in an existing file that is not older than its witness."""
+        """The ledger in an existing file that is not older than its witness.
+
+        If the witness is missing, the ledger can be read, but not charged (`Ledger.adopt`).
+        """
         return cls(Chain.open(_check_path(path)))
+
+    @classmethod
+    def adopt(cls, path: str | Path) -> Ledger:
+        """Open a ledger whose witness is lost, and make a new witness.
+
+        Without its witness, nothing shows whether a ledger is the newest copy. If it is older, then
+        all that was released since is forgotten, and its budget can be spent again. So do this only
+        if you know that the file is the newest one. The ledger records it forever: `verify` and
+        `entries` show it. To check first that the ledger has the hash of your last release, use
+        `verify(head=...)`.
+
+        Raises
+        ------
+        InputError
+            If the ledger has its witness, or cannot be used.
+        """
+        ledger = cls.open(path)
+        with ledger._chain().appending(adopt=True) as page:
+            nothing = {"cost": asdict(Units()), "about": {}, "adopted": True}
+            page.append("charge", "adoption", nothing)  # a kind that older versions can read
+        return ledger
+
+    @property
+    def witnessed(self) -> bool:
+        """Whether the witness is there now; without it, nothing can be charged."""
+        return self._chain().witness.load() is not None
+
+    def check_witness(self) -> None:
+        """Raise unless the ledger has its witness, as every charge does."""
+        with self._chain().appending():
+            pass
 
     @property
     def path(self) -> Path:
@@ -166,8 +204,9 @@ class Ledger(Terms):
         A `BudgetError` names the first broken entry, or says that the ledger is older than its
         witness, or lacks `head`: a hash recorded earlier, such as a `Receipt` holds.
 
-        `witnessed` is False if the witness file is missing now, or was at any earlier entry. A
-        ledger that was moved without it can be used, but cannot show that it is the newest copy.
+        `witnessed` is False if the witness file is missing now, or was at any earlier entry. Then
+        the ledger cannot show that it is the newest copy. `adopted` counts the times that somebody
+        made a new witness (`Ledger.adopt`).
         """
         entries, witnessed = self._chain().verify(head)
         balance = Balance.of(entries)
@@ -176,14 +215,16 @@ class Ledger(Terms):
         if not self._cap.fits(balance.total):
             raise BudgetError(f"the charges in {self.path} exceed its cap")
         always = all(entry.content.get("witnessed") is True for entry in entries[1:])
-        return Verified(len(entries), entries[-1].hash, witnessed and always)
+        adopted = sum(entry.is_adoption for entry in entries)
+        return Verified(len(entries), entries[-1].hash, witnessed and always, adopted)
 
     def charge(self, request: str, cost: Cost, about: Mapping[str, Any]) -> Receipt:
         """Record `cost` as spent, on disk, before any noise is drawn.
 
         `request` identifies the release: equal requests get one answer. `about` has its public
         facts, as JSON. A `BudgetError` means that the release does not fit or that the ledger is
-        damaged, and that nothing was spent.
+        damaged, and that nothing was spent. So does an `InputError`, such as for a ledger that has
+        no witness.
         """
         check_text("request", request, empty=False)
         asked = Units.of(cost)
@@ -289,6 +330,8 @@ def _read_cap(chain: Chain) -> Cap:
 def _shown(entry: Entry) -> dict[str, Any]:
     shown = {name: getattr(entry, name) for name in ("kind", "seq", "time", "request")}
     content = entry.content
+    if entry.is_adoption:
+        return {**shown, "kind": "adoption", "cost": None, "about": {}}
     if entry.kind == "charge":
         return {**shown, "cost": Units(**content["cost"]).cost, "about": content["about"]}
     return {**shown, "cost": None, "about": content}

@@ -6,6 +6,11 @@ some file systems locks do not work, so the step itself also allows only one win
 creates the file `<witness>.<n>` decides what follows the state of n entries. Only one writer can
 create that file, and a rename makes it the witness. A writer that finds the file finishes that step
 instead of its own, so a step that a crash interrupted blocks nobody.
+
+A chain whose witness is missing may be an older copy, so nothing can be appended to it. There are
+two exceptions. A new chain gets its witness in a last step, which is prepared before the chain
+appears. So the next writer finishes a creation that a crash interrupted. And somebody may adopt a
+chain, which its entries record.
 """
 
 from __future__ import annotations
@@ -17,14 +22,15 @@ import json
 import os
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from thresher.errors import InputError
+from thresher.errors import InputError, either
 from thresher.files import sync_folder
 from thresher.privacy.entries import Entry
 
+SUFFIX, FIRST = ".witness", "new-"  # what names end with, and how the first step's begins
 LOOKS = 20  # at a step whose file has no content yet, 10 ms apart
 
 
@@ -67,7 +73,7 @@ class WitnessFile:
     """The witness of the chain at `ledger`, in a file beside it."""
 
     def __init__(self, ledger: Path) -> None:
-        self.path = ledger.with_name(f"{ledger.name}.witness")
+        self.path = ledger.with_name(f"{ledger.name}{SUFFIX}")
 
     def load(self) -> Witness | None:
         """The witness, or None if there is no file."""
@@ -96,8 +102,51 @@ class WitnessFile:
             ) from None
 
     def steps(self) -> list[Path]:
-        """The files of steps that were begun but not finished."""
-        return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}.*"))
+        """The files of steps that were begun but not finished.
+
+        The first step of a creation is not among them: nothing was ever charged before it.
+        """
+        found = self.path.parent.glob(f"{glob.escape(self.path.name)}.*")
+        return sorted(each for each in found if not each.suffix.startswith(f".{FIRST}"))
+
+    @contextlib.contextmanager
+    def prepared(self, first: Entry) -> Iterator[None]:
+        """Prepare the first step of a chain with this entry; undo it if the chain does not appear.
+
+        A crash may leave its file behind. It fits no other chain, so it does no harm.
+        """
+        step = self._first_step(first)
+        try:
+            _create(step, Witness.of([first]))
+            _finished(step)
+            sync_folder(step.parent)
+            yield
+        except Exception:  # after a kill or an interrupt, the chain may have appeared
+            step.unlink(missing_ok=True)
+            raise
+
+    def begin(self, entries: Sequence[Entry]) -> Witness:
+        """Finish the first step of a chain that was just created; raise if it is another chain."""
+        step = self._first_step(entries[0])
+        if len(entries) > 1 or not step.exists():
+            raise self.missing()
+        with contextlib.suppress(FileNotFoundError):  # somebody else has finished it
+            step.replace(self.path)
+        sync_folder(self.path.parent)
+        return Witness.of(entries)
+
+    def missing(self) -> InputError:
+        """The error for a chain that has to be charged and has no witness."""
+        ledger = self.path.name.removesuffix(SUFFIX)
+        adopt = either("Ledger.adopt", "thresher ledger verify --adopt")
+        return InputError(
+            f"the ledger {ledger} has no witness {self.path.name}, so it may be an older copy, and "
+            "nothing was charged: put the newest ledger and its witness back. If this is the "
+            f"newest ledger and the witness is lost, {adopt} makes a new one, and records that"
+        )
+
+    def _first_step(self, first: Entry) -> Path:
+        return self.path.with_name(f"{self.path.name}.{FIRST}{first.hash[:15]}")
 
     def advance(self, known: Witness | None, entries: Sequence[Entry]) -> None:
         """Replace the state `known` by that of `entries`, or finish the step another writer began.

@@ -105,14 +105,3 @@ def leak_sentence(leaks: Leaks, what: str) -> str:
     shown = names[0] if one else f"{', '.join(names[:-1])} and {names[-1]}"
     does = f"column {shown} {verb}s" if one else f"columns {shown} {verb}"
     return f"{does} the {what}, so a wrong one cannot stand out"
-
-
-def without_leaks(settings: Settings, leaks: Leaks) -> Settings:
-    """The settings that leave the leaks out."""
-    from thresher.runs.problems import ProblemSearch
-
-    search: Any = ProblemSearch(dataclasses.replace(settings, guess=()))
-    for name in leaks:
-        search.leave_out(name)
-    found: Settings = search.settings
-    return found

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from thresher.runs.leaks import Leaks, leak_sentence, without_leaks
+from thresher.runs.leaks import Leaks, leak_sentence
 from thresher.runs.settings import Settings
 from thresher.runs.unlabeled import unlabeled_path
 from thresher.tables.packing import inner_name, is_packed
@@ -104,9 +104,11 @@ def _leak_step(
     lacking = len(leaks) >= len(record["encoder"]["columns"])
     if lacking or record["settings"]["file"] != settings.file:  # which stood for a stream
         return f"nothing is known yet: {said}"
+    from thresher.runs.problems import without_leaks
+
     files = {"out": out, "report": report}
     words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
-    words += ["--force"] if words else []
+    words += [f"--{each}" for each in ("force",) if words]
     again = without_leaks(settings, leaks).command()
     return f"nothing is known yet: {said}; without it: {shlex.join([*shlex.split(again), *words])}"
 

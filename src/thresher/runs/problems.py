@@ -397,3 +397,11 @@ def _has_gaps(table: Table, name: str) -> bool:
     if name not in table.data.column_names:
         return False
     return any(map(is_missing, entries_of(table, name, "label")))
+
+
+def without_leaks(settings: Settings, leaks: Leaks) -> Settings:
+    """The settings that leave out the columns that repeat the label."""
+    search = ProblemSearch(dataclasses.replace(settings, guess=()))
+    for name in leaks:
+        search.leave_out(name)
+    return search.settings
