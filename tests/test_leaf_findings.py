@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import thresher as th
-from thresher import forest
 from thresher.errors import InputError
 from thresher.findings import leaf_findings
 from thresher.findings.advice import SUGGESTIONS
 from thresher.findings.stability import Stability
+from thresher.forest import forest_votes
 from thresher.kernels.tree_leaves import add_shares
 
 
@@ -168,7 +168,7 @@ def test_the_others_are_all_rows_in_the_leaf_those_that_grew_the_tree_too():
     """Dropped through the trees by hand; a class that only the validation set has comes first."""
     X, y, _ = table(120)
     names = np.array(["b", "c", "d"])
-    votes, _ = forest.forest_votes(
+    votes, _ = forest_votes(
         X, names[y], X[:4], ["a", "a", "b", "c"], forest=None, trees=8, folds=2, seed=1,
         classes=None, progress=False,
     )  # fmt: skip

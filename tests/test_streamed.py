@@ -14,7 +14,6 @@ from streamed_cases import ALL, data, table_of  # noqa: F401
 from tabular import check_refused, put
 
 import thresher as th
-from thresher.passes import memory
 from thresher.runs import table_file
 from thresher.runs.memory_run import value_files
 from thresher.runs.results import write_results
@@ -90,7 +89,7 @@ def test_files_are_the_same_bytes_however_pieces_are_cut(suffix, monkeypatch):
     found = []
     for chunk, rows in ((1 << 22, 1), (999, 10**6), (1, 99_999)):
         monkeypatch.setattr(table_file, "CHUNK", chunk)
-        monkeypatch.setattr(memory, "LARGEST", rows)
+        monkeypatch.setattr("thresher.passes.memory.LARGEST", rows)
         value_to_file(settings, Path(f"v.{suffix}"), force=True)
         found.append(Path(f"v.{suffix}").read_bytes())
     assert found[0] == found[1] == found[2]
