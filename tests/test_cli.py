@@ -96,6 +96,9 @@ def test_a_budget_is_created_spent_refused_and_verified(folder):
     assert "3 entries in order" in verified.stderr
     verified = thresher("ledger", "verify", "l.db", "--head", head, "--json", cwd=folder)
     assert json.loads(verified.stdout)["entries"] == 3
+    wrong = thresher("ledger", "verify", "l.db", "--head", "0" * 64, cwd=folder)
+    assert (wrong.returncode, wrong.stdout) == (4, "")  # as an audit that fails, not as a budget
+    assert "does not hold the entry" in wrong.stderr
     shown = json.loads(thresher("ledger", "show", "l.db", "--json", cwd=folder).stdout)
     assert [entry["kind"] for entry in shown["entries"]] == ["cap", "charge", "release"]
     assert shown["witnessed"] is True

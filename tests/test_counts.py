@@ -239,3 +239,56 @@ def test_precomputed_distances_count_too(rng):
     assert (counts.same + counts.other).tolist() == (D[10:] <= 0.5).sum(axis=0).tolist()
     with pytest.raises(th.InputError, match="one array of distances"):
         counts.add((D for _ in range(1)), y)
+
+
+LARGEST = {
+    "ball": 2**53,
+    "forest": 2**30 - 1,  # the type of its table has 31 bits
+    "targets": 2**53,
+}
+
+
+def one_point(kind):
+    """Counts of one point, and the point."""
+    X, y = [[0.5]], ["a"]
+    if kind == "ball":
+        return (
+            th.NeighborCounts([[0.0], [4.0]], ["a", "b"], radius=1, metric="euclidean").add(X, y),
+            X,
+            y,
+        )
+    if kind == "forest":
+        forest = th.grow_forest([[0.0], [1.0], [2.0], [3.0]], list("aabb"), trees=4)
+        return th.NeighborCounts([[0.0], [4.0]], ["a", "b"], forest=forest).add(X, y), X, y
+    about = {"radius": 1, "metric": "euclidean", "task": "regression"}
+    return th.NeighborCounts([[0.0], [4.0]], [1.0, 2.0], **about).add(X, [2.5]), X, [2.5]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LARGEST)
+def test_counts_that_would_overflow_are_refused_and_stay_as_they_are(kind, tmp_path):
+    counts, X, y = one_point(kind)
+    start, doubled = counts.table.astype(object), 0
+    while doubled < 70:
+        before, points = counts.table.tolist(), len(counts)
+        assert before == (start * 2**doubled).tolist()
+        try:
+            counts.merge(copy.copy(counts))
+        except th.InputError:
+            break
+        doubled += 1
+    with pytest.raises(th.InputError, match=f"other cannot be added: with {points} more points"):
+        counts.merge(copy.copy(counts))
+    assert 28 < doubled < 54
+    assert 2**doubled <= LARGEST[kind]
+    assert (counts.table.tolist(), len(counts)) == (before, points)
+    counts.save(tmp_path / "counts.npz")
+    assert th.NeighborCounts.load(tmp_path / "counts.npz").table.tolist() == before
+    counts.remove(X, y).add(X, y)
+    assert (counts.table.tolist(), len(counts)) == (before, points)
+
+
+def test_a_refused_change_of_label_changes_nothing():
+    counts = one_point("ball")[0]
+    with pytest.raises(th.InputError, match="cannot be relabeled"):
+        counts.relabel(np.asfortranarray([[0.7]] * 2), ["a", "a"], ["b", "b"])
+    assert (counts.same.tolist(), len(counts)) == ([1, 0], 1)

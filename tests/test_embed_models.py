@@ -18,6 +18,8 @@ import thresher as th
 from thresher import embed
 from thresher.cli.embed import embed as command
 from thresher.errors import in_options, message_of
+from thresher.runs.memory_run import value_files
+from thresher.runs.settings import Settings
 from thresher.tables import text as text_module
 
 # A model that needs no torch: letters counted; it says on stderr how many texts it is given.
@@ -293,6 +295,20 @@ def test_components_of_the_command_are_those_of_the_points(folder, stub, capsys)
     assert "all-MiniLM-L6-v2 reads 41" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("components", [None, 2])
+def test_no_text_is_held_out_unless_that_is_asked_for(folder, stub, capsys, components):
+    command(Path("texts.csv"), Path("o.npz"), components=components)
+    found, record = stored("o.npz"), json.loads(capsys.readouterr().out)
+    assert {"X", "y", "about", "classes"} == set(found)
+    assert len(found["X"]) == len(found["y"]) == record["points"] == 41
+    assert (record["validation"], record["width"]) == (0, components or 27)
+    assert "held_out" not in record
+    run = value_files(Settings("o.npz", trees=2))
+    assert (run.settings.method, len(run.points), len(run.validation)) == ("forest", 41, 0)
+    with pytest.raises(th.InputError, match="--seed can only be used with --held-out"):
+        command(Path("texts.csv"), Path("p.npz"), seed=3)
+
+
 def test_rows_are_held_out_of_each_class_by_seed(folder, stub):
     for name, seed in (("a", None), ("b", 0), ("c", 1)):
         command(Path("texts.csv"), Path(f"{name}.npz"), held_out=0.2, seed=seed)
@@ -422,7 +438,7 @@ def test_the_command_refuses_by_exit_code_and_words(folder, arguments, code, wor
         ("texts.csv", {"validation": Path("val.csv"), "seed": 0}, "--seed can only be used with one table"),
         ("texts.csv", {"held_out": 1.5}, "--held-out must be a number between 0 and 1, got 1.5"),
         ("texts.csv", {"held_out": 0.0}, "--held-out 0 leaves no validation rows"),
-        ("texts.csv", {"seed": -1}, "--seed must be an integer >= 0"),
+        ("texts.csv", {"held_out": 0.2, "seed": -1}, "--seed must be an integer >= 0"),
         ("texts.csv", {"components": 0}, "--components must be an integer >= 1"),
         ("texts.csv", {"model": ""}, "model must be a non-empty string"),
         ("images.npz", {"text": "text"}, "--text can only be used with texts, not with images"),

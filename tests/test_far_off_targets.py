@@ -1,7 +1,7 @@
 """Targets that are far off cost others no digit: values are compared with exact fractions.
 
-The error of a value may be 1e-12 of the largest payment among the cells that the point is in. Cells
-are validation points, or leaves with a judge.
+The error of a value may be 1e-12 of the largest payment among the cells that the point is in, or
+1e-15 of the largest squared error there. Cells are validation points, or leaves with a judge.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ def payments(cell, y, semivalue, players):
     return found, inside
 
 
-def check_values(found, cells, y, semivalue="shapley", players=None, changed=None, least=0.0):
+def check_values(found, cells, y, semivalue="shapley", players=None, changed=None):
     """Compare values with the definition, each by the payments of its own cells.
 
-    `least` is for games in which the errors of two predictions may be nearly opposite, so that
-    their squares cancel: then the error may be so much of the squares, too.
+    Payments are differences of squared errors. Where these nearly cancel, the error may also be
+    1e-15 of the squares.
     """
     players = [[i] for i in range(len(y))] if players is None else players
     wanted, allowed = np.zeros(len(players)), np.zeros(len(players))
@@ -94,7 +94,7 @@ def check_values(found, cells, y, semivalue="shapley", players=None, changed=Non
         wanted += paid
         allowed[inside] += max((abs(each) for each in paid), default=0.0)
         squares = [utility(cell, y, each) for each in ([], *players)]
-        allowed[inside] += least * max(abs(float(each)) for each in squares)
+        allowed[inside] += 1e-3 * max(abs(float(each)) for each in squares)
     some = slice(None) if changed is None else changed
     off = np.abs(np.asarray(found) - wanted[some])
     assert (off <= WITHIN * allowed[some]).all(), (found, wanted[some], off, allowed[some])
@@ -276,7 +276,7 @@ def test_values_in_leaves_are_exact(semivalue, data, trees, seed):
     mutual = or_refused(lambda: th.leaf_shapley(leaves, y, **about), y, empty)
     if mutual is None:
         return
-    check_values(mutual.values, cells(leaves, y, left_out=True), y, semivalue, least=1e-3)
+    check_values(mutual.values, cells(leaves, y, left_out=True), y, semivalue)
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
@@ -292,9 +292,7 @@ def test_values_of_owners_are_exact(semivalue, data, seed):
     if found is None:
         return
     players = [np.flatnonzero(owners == owner).tolist() for owner in found.owners]
-    check_values(
-        found.values, cells_of(rows, judges, y_val, empty), y, semivalue, players, least=1e-3
-    )
+    check_values(found.values, cells_of(rows, judges, y_val, empty), y, semivalue, players)
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import shlex
+import sys
 import zipfile
 from pathlib import Path
 
@@ -336,7 +337,7 @@ def test_clean_keeps_the_rest_of_a_workbook():
 def test_excel_without_its_package_names_the_extra(monkeypatch):
     put("a.xlsx", b"PK")
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
-    with pytest.raises(ExtraError, match=r"pip install 'thresher\[excel\]'"):
+    with pytest.raises(ExtraError, match=r"needs openpyxl: install the extra 'excel' "):
         read_table("a.xlsx")
 
 
@@ -401,3 +402,43 @@ def test_suggested_labels_are_those_of_the_forest_that_values_the_rows():
     assert run.valuation == valued("a.csv", unlabeled="skip", ignore=("own",)).valuation
     again = th.forest_shapley(*run.data[:2], trees=2)
     np.testing.assert_array_equal(run.valuation.values, again.values)
+
+
+MODEL = """
+import numpy as np
+
+class SentenceTransformer:
+    def __init__(self, name):
+        pass
+
+    def encode(self, texts, show_progress_bar=False):
+        return np.array([[text.count(x) for x in "abcdefghij"] for text in texts], np.float32)
+"""
+
+
+@pytest.mark.parametrize("header", [[], ["size"]])
+def test_a_column_of_texts_is_embedded_by_the_line_if_the_package_is_there(header, monkeypatch):
+    put("packages/sentence_transformers.py", MODEL)
+    monkeypatch.syspath_prepend("packages")
+    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
+    sizes = [f"{row}.5" for row in ROWS] if header else [""] * len(ROWS)
+    lines = [
+        ",".join(
+            filter(None, [size, f"What was seen in house {row} by the {row}th guest", label(row)])
+        )
+        for row, size in zip(ROWS, sizes, strict=True)
+    ]
+    put("a.csv", "\n".join([",".join([*header, "said", "kind"]), *lines]))
+    last = command("inspect", "a.csv").stdout.splitlines()[-1]
+    assert last == "this line solves it: thresher value a.csv --label kind --text said"
+    done = command(*shlex.split(last.partition(": thresher ")[2]), "--out", "v.csv")
+    assert done.exit_code == 0, done.output
+    assert "valued 24 points by each other: forest-shapley" in done.output
+    sys.modules.pop("sentence_transformers")
+
+
+def test_a_name_that_a_list_cannot_hold_is_a_pattern():
+    names = ("last, first", " age", "a[1],b", "plain")
+    assert Settings("a.csv", ignore=names).command() == (
+        "thresher value a.csv --ignore 'last? first,?age,a[[]1]?b,plain'"
+    )

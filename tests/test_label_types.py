@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tabular import check_refused
 
+import thresher as th
 from thresher.cli import app
 from thresher.inputs.labels import check_labels
 from thresher.tables.new_labels import fitting_label
@@ -223,3 +224,39 @@ def test_columns_that_cannot_be_kept_between_passes_are_refused_at_the_start(
         "column 'name'", "cannot be saved", words,
         *(["leave out --memory"] if role == "label" else []),
     )  # fmt: skip
+
+
+ENDED = ["a", "a\0", "a\0\0", "\0", ""]
+
+
+def test_labels_keep_zeros_at_their_end(tmp_path):
+    """NumPy's texts of a fixed width drop them, so such labels are kept as objects."""
+    V, X = np.arange(5.0)[:, None], np.arange(5.0)[:, None] + 0.1
+    about = {"radius": 0.3, "metric": "euclidean"}
+    with th.LiveCounts.create(tmp_path / "live", V, ENDED, **about) as live:
+        live.add_many(range(5), X, ENDED)
+        assert live.points()[1].tolist() == ENDED
+        assert sorted(live.values().values.tolist()) == pytest.approx([0.8] * 5)
+    with th.LiveCounts.open(tmp_path / "live") as live:
+        assert live.points()[1].tolist() == ENDED
+    counts = th.NeighborCounts(V, ENDED, **about).add(X, ENDED)
+    counts.save(tmp_path / "counts.npz")
+    loaded = th.NeighborCounts.load(tmp_path / "counts.npz")
+    assert sorted(loaded.classes) == sorted(ENDED)
+    loaded.price_list().save(tmp_path / "prices.json")
+    prices = th.PriceList.load(tmp_path / "prices.json")
+    assert [prices.classes[code] for code in prices.label_values(X).argmax(axis=1)] == ENDED
+    valuation = th.tknn_shapley(X, ENDED, V, ENDED, owners=ENDED, **about)
+    valuation.save(tmp_path / "values.parquet")
+    loaded = th.Valuation.load(tmp_path / "values.parquet")
+    assert loaded.by_owner().keys() == set(ENDED)
+    assert loaded.params["classes"] == valuation.params["classes"]
+    assert set(th.flip_labels(ENDED, fraction=0.9, seed=1)[0].tolist()) <= set(ENDED)
+    model = th.TKNNClassifier(**about).fit(X, ENDED)
+    assert model.predict(X).tolist() == ENDED
+
+
+def test_long_integers_stay_integers():
+    found = th.flip_labels([2**63, -1, -1], fraction=1, seed=1)[0].tolist()
+    assert found == [-1, 2**63, 2**63]
+    assert [type(each) for each in found] == [int, int, int]

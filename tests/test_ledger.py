@@ -314,3 +314,10 @@ def test_entries_are_shown_in_order(path):
 def test_a_name_that_no_file_can_have_is_refused(tmp_path, name):
     with pytest.raises(InputError, match="cannot create|path must be"):
         make(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("path", ["/", "/..", "//"])
+def test_a_path_that_names_no_file_is_refused(path):
+    for use in (Ledger.open, lambda path: Ledger.create(path, epsilon=1, delta=0)):
+        with pytest.raises(InputError, match=f"path must be the name of a file, got '{path}'"):
+            use(path)

@@ -127,11 +127,11 @@ def test_a_step_that_comes_too_late_is_not_made(path, monkeypatch, moment):
     chain = ledger._chain()
     known, entries, create = chain.witness.load(), chain.read(), witness_module._create
 
-    def create_late(*step):
+    def create_late(*step, **like):
         with monkeypatch.context() as others:
             others.setattr(witness_module, "_create", create)
             chain.witness.advance(known, entries)
-        create(*step)
+        create(*step, **like)
 
     if moment == "before":
         chain.witness.advance(known, entries)

@@ -235,6 +235,31 @@ def test_health_and_metrics(served, members):
     assert 0 <= left <= 100
 
 
+def test_withdrawn_rows_leave_the_files_of_a_market_that_runs(served, members, tmp_path):
+    """The server goes on, and other programs keep the database open."""
+    folder = served.folder / "market"
+    task, _ = draft(served, members.buyer, *NEAR["leaves"])
+    call(served, members.buyer, "publish", task)
+    owner, rows = Client(served.url, members.owners["West"]), tmp_path / "rows.csv"
+    owner.join(Client(served.url, members.buyer).invite(task))
+    rows.write_bytes(made_up(ROWS, 4711))
+    wanted = rows.read_bytes().splitlines()[1:]
+
+    def left():
+        files = [path for path in folder.iterdir() if path.is_file()]
+        assert not any(path.stat().st_mode & 0o077 for path in (folder, *files))
+        return {path.name for path in files if any(row in path.read_bytes() for row in wanted)}
+
+    with sqlite3.connect(folder / "market.db") as reader:
+        reader.execute("select count(*) from uploads").fetchone()
+        uploaded = [owner.upload(task, rows, salt=bytes([i]) * 32)["upload"] for i in range(3)]
+        assert left() & {"market.db", "market.db-wal"}
+        for upload in uploaded:
+            owner.withdraw(task, upload)
+        assert left() == set()
+    reader.close()
+
+
 def test_a_backup_of_a_market_that_runs_is_a_market(served, members, tmp_path):
     copy = tmp_path / "copy"
     call(served, None, "backup", copy, "--data", served.folder / "market")
@@ -289,5 +314,5 @@ def test_without_the_extra_the_error_names_it(words, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, package, None)
     done = CliRunner().invoke(app, ["market", *words])
     assert isinstance(done.exception, th.ExtraError)
-    assert "pip install 'thresher[serve]'" in str(done.exception)
+    assert "install the extra 'serve' " in str(done.exception)
     assert not list(tmp_path.iterdir())

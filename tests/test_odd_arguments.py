@@ -68,3 +68,36 @@ def test_an_odd_argument_is_used_or_refused(name):
                 used += 1
             tried += 1
     assert used < tried / 2
+
+
+HUGE = 10**5000  # more digits than Python turns into text
+BALL = {"X": [[1.0], [2.0]], "y": [0, 1], "X_val": [[1.5]], "y_val": [0], "metric": "euclidean"}
+NUMBERS = {**BALL, "y": [0.0, 1.0], "y_val": [0.5], "task": "regression"}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: th.tknn_shapley(**BALL, radius=10**400), "radius must be below 1.8e308, or infinity for all points, got an integer of 401 digits"),
+        (lambda: th.tknn_shapley(**BALL, radius=-HUGE), "radius must be a number >= 0, got an integer of 5001 digits"),
+        (lambda: th.knn_shapley(**BALL, k=HUGE), "k must be an integer <= 9007199254740992, got an integer of 5001 digits"),
+        (lambda: th.knn_shapley(**BALL, k=-HUGE), "k must be an integer >= 1, got an integer of 5001 digits"),
+        (lambda: th.knn_shapley(**BALL, error=HUGE), "error must be a number between 0 and 1, got an integer of 5001 digits"),
+        (lambda: th.forest_shapley(BALL["X"], [0, 1], trees=HUGE), "trees must be .* got an integer of 5001 digits"),
+        (lambda: th.forest_shapley(BALL["X"], [0, 1], seed=HUGE), "seed must be .* got an integer of 5001 digits"),
+        (lambda: th.dp_tknn_shapley(**BALL, epsilon=HUGE, delta=0), "epsilon must be .* got an integer of 5001 digits"),
+        (lambda: th.tknn_shapley(**BALL, kernel="gaussian", rings=HUGE), "rings must be at most 254, got an integer of 5001 digits"),
+        (lambda: th.tknn_shapley(**BALL, rings=HUGE), "rings=an integer of 5001 digits needs kernel"),
+        (lambda: th.tknn_shapley(**BALL, kernel=[(HUGE, 1)]), "kernel must be .* got a list with an integer of thousands"),
+        (lambda: th.tknn_shapley(**NUMBERS, bounds=(0, HUGE)), "bounds must be two numbers.*got a tuple with an integer"),
+        (lambda: th.tknn_shapley(**NUMBERS, empty=HUGE), "empty must be .* got an integer of 5001 digits"),
+        (lambda: th.tknn_shapley(**BALL, memory=-HUGE), "got an integer of 5001 digits"),
+        (lambda: th.Beta(HUGE, 1), "a of Beta must be .* got an integer of 5001 digits"),
+        (lambda: th.suggest_radius(BALL["X"], [0, 1], candidates=HUGE), "candidates must be .* 5001 digits"),
+        (lambda: th.flip_labels([0, 1], fraction=HUGE, seed=1), "fraction must be .* 5001 digits"),
+    ],
+)  # fmt: skip
+def test_a_huge_integer_gives_a_short_message(call, message):
+    with pytest.raises(th.InputError, match=message) as refused:
+        call()
+    assert len(str(refused.value)) < 200

@@ -147,6 +147,15 @@ def test_a_feature_that_the_validation_set_lacks_is_kept_if_it_has_a_meaning(col
         said_by(0, *shlex.split(line.partition(": ")[2])[1:])
 
 
+def test_counts_with_gaps_are_filled_and_not_left_out():
+    put("a.csv", "\n".join(["x,y,day", *rows_of(40, lambda row: "" if row == 7 else str(row))]))
+    said = said_by(1, "value", "a.csv", "--method", "tknn", "--out", "v.csv")
+    line = said.splitlines()[-1]
+    assert (
+        line == "this line solves it: thresher value a.csv --fill median --method tknn --out v.csv"
+    )
+
+
 def test_owners_that_are_missing_are_not_given_up_by_the_suggested_line():
     def owner(row):
         return "" if row == 5 else f"clinic {row % 3}"

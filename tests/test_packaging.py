@@ -6,15 +6,20 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 import sysconfig
 import tarfile
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 import waits
+
+from thresher.errors import installing
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
@@ -82,6 +87,59 @@ def test_the_wheel_works_where_the_checkout_is_not(built, tmp_path):
             where, values = done.stdout.splitlines()
             assert where.startswith(str(tmp_path))
             assert values == "[0.5 0. ]"
+
+
+NEEDS = "from thresher.errors import require; require('no_such', purpose='a page', extra='report')"
+
+
+@pytest.mark.parametrize("source", ["wheel", "folder", "editable"])
+def test_a_hint_installs_an_extra_from_where_the_library_came_from(built, tmp_path, source):
+    wheel = built[1]
+    place = tmp_path / "a wheel" / wheel.name if source == "wheel" else tmp_path / "a folder"
+    if source == "wheel":
+        place.parent.mkdir()
+        shutil.copy(wheel, place)
+    else:
+        with tarfile.open(built[0]) as archive:
+            archive.extractall(tmp_path, filter="data")
+        (tmp_path / built[0].name.removesuffix(".tar.gz")).rename(place)
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    (here,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    (here / "others.pth").write_text(sysconfig.get_paths()["purelib"])  # what it depends on
+    quiet = [str(python), "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--quiet"]
+    editable = ["-e"] if source == "editable" else []
+    environment = {key: entry for key, entry in os.environ.items() if key != "PYTHONPATH"}
+
+    def run(command):
+        return waits.run(command, cwd=tmp_path, env=environment)
+
+    done = run([*quiet, *editable, str(place)])
+    assert done.returncode == 0, done.stderr
+    said = run([str(python), "-c", NEEDS]).stderr.splitlines()[-1]
+    start, way_out = said.split(" by pip install ")
+    assert start.endswith("ExtraError: a page needs no_such: install the extra 'report'")
+    assert shlex.split(way_out) == [*editable, f"{place}[report]"]
+    done = run([*quiet, "--dry-run", *shlex.split(way_out)])
+    assert done.returncode == 0, done.stderr
+    assert "does not provide the extra" not in done.stderr
+
+
+def test_a_hint_never_names_a_package_that_no_index_has(tmp_path):
+    gone = {"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}}
+    for unknown in ({}, gone):
+        assert installing("report", unknown) == (
+            " from the folder or wheel that Thresher came from: by pip install '.[report]' in the "
+            "folder, or pip install 'FILE.whl[report]'"
+        )
+    cloned = {"url": "https://host/it.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+    said = installing("private", cloned)
+    assert said == " by pip install 'thresher[private] @ git+https://host/it.git@abc'"
+    for path in SOURCE.rglob("*.py"):
+        for line in path.read_text().splitlines():
+            if path.name != "errors.py":  # which makes the sentence
+                assert "thresher[" not in line, path
+                assert "pip install" not in line.replace("pip install {package}", ""), path
 
 
 def test_every_extra_is_tried_by_make_package():

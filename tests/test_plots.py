@@ -142,6 +142,6 @@ def test_an_unknown_model_is_refused(evidence):
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(
-        ExtraError, match=re.escape("a plot needs matplotlib: pip install 'thresher[plot]'")
+        ExtraError, match=re.escape("a plot needs matplotlib: install the extra 'plot' ")
     ):
         plot_values(VALUATION)

@@ -339,7 +339,7 @@ def test_without_jinja_the_error_names_the_extra(monkeypatch):
     found = gather(VALUATION)
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(
-        ExtraError, match=re.escape("the HTML report needs jinja2: pip install 'thresher[report]'")
+        ExtraError, match=re.escape("the HTML report needs jinja2: install the extra 'report' ")
     ):
         render(found)
 

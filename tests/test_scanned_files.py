@@ -354,3 +354,88 @@ def test_a_run_reads_ahead_and_does_without(small_parts, tmp_path):
         for threaded in (True, False)
     )
     assert one == other == th.tknn_shapley(X, y, X_val, y_val)
+
+
+ADVISED = {
+    "decimal": ("a,b,y\n\"1,5\",2,0\n\"2,5\",3,1\n", [[1.5, 2], [2.5, 3]]),
+    "thousands": ("a,b,y\n\"1,500\",2,0\n\"22,500\",3,1\n", [[1500, 2], [22500, 3]]),
+    "date": ("a,b,y\n03/04/2020,2,0\n25/05/2020,3,1\n", [[18355, 2], [18407, 3]]),
+    "date by format": ("a,b,y\n03/04/2020,2,0\n05/05/2020,3,1\n", [[18355, 2], [18387, 3]]),
+    "iso": ("a,b,y\n2020-04-03,2,0\n2020-05-05,3,1\n", [[18355, 2], [18387, 3]]),
+    "encoding": ("a,b,y\n1,2,é\n2,3,à\n".encode("cp1252"), [[1, 2], [2, 3]]),
+    "wide": ("a,b,y\n1,2,é\n2,3,à\n".encode("utf-16"), [[1, 2], [2, 3]]),
+    "delimiter": ("a;b;y\n1;2;0\n2;3;1\n", [[1, 2], [2, 3]]),
+}  # fmt: skip
+
+
+def advice(message):
+    """The arguments of `Scan` that a message names, last first."""
+    found = re.findall(r"(\w+)=(\[[^\]]*\]|'[^']*')", message)
+    return {name: eval(value) for name, value in reversed(found) if name != "ignore"}  # noqa: S307
+
+
+@pytest.mark.parametrize("name", ADVISED)
+def test_what_a_message_about_a_scan_advises_works(name, tmp_path):
+    content, wanted = ADVISED[name]
+    path, options = tmp_path / "a.csv", {}
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    for _ in range(3):
+        try:
+            found, labels = th.Scan(path, **options).read()
+            break
+        except th.InputError as refused:
+            options |= advice(str(refused))
+    assert options
+    epoch = found[0, 0] - wanted[0][0] if "date" in options else 0.0  # days from any day on
+    np.testing.assert_array_equal(found - [epoch, 0], wanted)
+    assert len(set(labels)) == 2
+
+
+def test_a_scan_reads_dates_numbers_and_words_as_a_folder_in_parts(tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    days = rng.integers(0, 5000, 60)
+    numbers = rng.normal(size=60).round(3) * 1000
+    for part in range(3):
+        rows = [
+            f'{np.datetime64("2001-01-01") + days[i]},"{numbers[i]:.1f}",{i % 2}'.replace(".", ",")
+            for i in range(20 * part, 20 * part + 20)
+        ]
+        text = "\n".join(["d,x,y", *rows])
+        (folder / f"{part}.csv").write_text(text)
+    scan = th.Scan(folder, date=["d=%Y-%m-%d"], decimal=",")
+    X, y = scan.read()
+    assert np.ptp(X[:, 0] - days) == 0
+    np.testing.assert_allclose(X[:, 1], numbers.round(1))
+    V = X[:5] + 0.5
+    wanted = th.tknn_shapley(X, y, V, y[:5], metric="euclidean", radius=900.0)
+    found = th.tknn_shapley(
+        scan, None, V, y[:5], metric="euclidean", radius=900.0, checkpoint=tmp_path / "run"
+    )
+    assert found.values.tobytes() == wanted.values.tobytes()
+    assert np.ptp(found.values) > 0
+    (folder / "3.csv").write_text('d,x,y\n03/04/2001,"1,0",1\n')
+    for date in ("d", "d=%Y-%m-%d"):  # the format of the first rows is that of all
+        check_refused(
+            lambda date=date: th.Scan(folder, date=date, decimal=",").read(), "03/04/2001"
+        )
+    (folder / "3.csv").write_text('d,x,y\n2003-04-01,"?",1\n')
+    check_refused(
+        lambda: th.Scan(folder, date="d", decimal=",").read(), "cells that are not numbers"
+    )
+    with_missing = th.Scan(folder, date="d", decimal=",", na="?")
+    check_refused(with_missing.read, "missing numbers in row 0")
+
+
+def test_what_a_scan_cannot_be_told_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1.0, 2.0], "y": [0, 1]}), path)
+    for about, message in (
+        ({"encoding": "latin-1"}, "encoding='latin-1' is for text, not for a .parquet file"),
+        ({"decimal": ";"}, "decimal must be . or , but got ';'"),
+        ({"date": ["b"]}, "date"),
+        ({"date": ["y"]}, "date 'y' is not one of the features"),
+    ):
+        check_refused(lambda about=about: th.Scan(path, **about), message)
+    check_refused(lambda: th.Scan(path, encoding="no such"), "encoding must be one such as latin-1")

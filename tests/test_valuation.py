@@ -65,8 +65,11 @@ def test_suspects_are_the_lowest_by_number_or_fraction(valuation):
     assert valuation.suspects(0.4).tolist() == [1, 3]
     assert valuation.suspects(fraction=0.41).tolist() == [1, 3, 4]
     assert valuation.suspects(99).tolist() == [1, 3, 4, 2, 0]
-    for wrong in (0, -1, -0.5, 1.5, True, "3", float("nan")):
-        with pytest.raises(th.InputError, match=r"^n must be an integer >= 1"):
+    for none in ({"n": 0}, {"n": 0.0}, {"fraction": 0}, {"fraction": 0.0}):
+        assert valuation.suspects(**none).tolist() == []
+    assert valuation.suspects(fraction=1e-12).tolist() == [1]
+    for wrong in (-1, -0.5, 1.5, True, "3", float("nan")):
+        with pytest.raises(th.InputError, match=r"^n must be an integer >= 0"):
             valuation.suspects(wrong)
     with pytest.raises(th.InputError, match=r"or a share between 0 and 1, got 2\.0$"):
         valuation.suspects(np.float64(2.0))
@@ -103,7 +106,7 @@ def test_frames_need_a_frame_library(valuation, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert isinstance(valuation.to_frame(), pl.DataFrame)
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(th.ExtraError, match=r"needs polars: pip install 'thresher\[polars\]'"):
+    with pytest.raises(th.ExtraError, match=r"needs polars: install the extra 'polars' "):
         valuation.to_frame()
     with pytest.raises(
         th.InputError, match="library must be one of 'pandas', 'polars', got 'dask'"

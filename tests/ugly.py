@@ -192,6 +192,7 @@ UGLY = {
     "a stray word among decimal commas": Ugly("a.csv", german.replace(b";9,5;", b";broken;"), ("delimiter", "--decimal , --na broken"), "--na broken --decimal ,", NUMBERS),
     "a stray word that is a class": Ugly("a.csv", column(lambda row: "cat" if row == 9 else f"{row / 3:.3f}"), ("'cat' in row 9",), "no"),
     "a number with its unit among others": Ugly("a.csv", column(lambda row: "3 kg" if row == 9 else f"{row / 3:.3f}"), ("'3 kg' in row 9",), "no"),
+    "a class among few numbers": Ugly("a.csv", column(lambda row: "cat" if row == 9 else str(row % 5)), kinds=NUMBERS),
     "mixed types": Ugly("a.csv", column(lambda row: f"{row} kg" if row % 2 else f"{row / 3:.3f}"), ("not numbers",), "no"),
     "infinity": Ugly("a.csv", column(lambda row: "inf" if row == 3 else str(row / 3)), ("infinite numbers in row 3",), "--na inf", NUMBERS),
     "infinity in many forms": Ugly("a.csv", column(lambda row: ENDLESS.get(row, str(row / 3))), ("infinite numbers in rows 0, 3, 4, 5, 6",), "--na INF,inf,-inf,Infinity,-iNfinity,1e999", NUMBERS),

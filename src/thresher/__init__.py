@@ -27,6 +27,7 @@ TYPE_CHECKING = False  # without the time that it takes to import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
+    from thresher import federate as federate
     from thresher.attack.audit import Audit, audit_mechanism, audit_runs
     from thresher.attack.membership import Attack, membership_attack
     from thresher.classifier import TKNNClassifier
@@ -108,13 +109,14 @@ _HOMES = {
     ".tknn": "tknn_shapley zero_budget_score",
     ".valuation": "Valuation",
 }
-_find = _lazy_names(__name__, {name: home for home in _HOMES for name in _HOMES[home].split()})
 
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
+    _find = _lazy_names(__name__, {name: home for home in _HOMES for name in _HOMES[home].split()})
 
-def __getattr__(name: str) -> Any:
-    if name == "federate":  # a package of its own, with the extra `federate`
-        return import_module("thresher.federate")
-    return _find(name)
+    def __getattr__(name: str) -> Any:
+        if name == "federate":  # a package of its own, with the extra `federate`
+            return import_module("thresher.federate")
+        return _find(name)
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ from thresher.errors import InputError
 from thresher.games.classes import ClassCounts
 from thresher.inputs.checked_inputs import Points
 from thresher.inputs.checks import MAX_INTEGER, check_features, check_metric
+from thresher.inputs.labels import kept_text
 from thresher.metrics import Rows, measure
 from thresher.neighbors.ball import Ball
 from thresher.neighbors.kernel import BOX, check_kernel
@@ -66,7 +67,7 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 "metric must be 'cosine' or 'euclidean' for TKNNClassifier, got 'precomputed'"
             )
-        given = X
+        given, y = X, kept_text(y)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         _check_rounded(given, X)
         X = np.array(X)  # our own: its norms are computed once

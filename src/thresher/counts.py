@@ -16,7 +16,7 @@ from thresher.files import reading
 from thresher.games.semivalues import Semivalue
 from thresher.inputs.arrays import load_about, load_arrays, save_arrays
 from thresher.inputs.checked_inputs import Validation, check_validation, own_copy, tell_of_twins
-from thresher.inputs.checks import row_count, rows_text
+from thresher.inputs.checks import MAX_INTEGER, row_count, rows_text
 from thresher.inputs.labels import check_labels
 from thresher.inputs.precomputed import check_complete
 from thresher.neighbors.forests import Forest
@@ -243,17 +243,32 @@ class NeighborCounts:
         self, *, leave: SidePoints | None = None, enter: SidePoints | None = None
     ) -> NeighborCounts:
         """Count some checked points out and others in, all of them or none; returns itself."""
-        entering = None if enter is None else self._count(enter)
+        nothing: tuple[Any, LongWords] = 0, np.zeros(0, np.uint64)
+        entering, arrived = nothing if enter is None else self._count(enter)
+        leaving, gone = nothing if leave is None else self._count(leave)
+        more = len(arrived) - len(gone)
+        total = self._sum("X", entering - leaving, more)
         if leave is not None:
-            counts, prints = self._count(leave)
-            self._take_out(prints, "removed" if enter is None else "relabeled")
-            self._counts -= counts
-            self._points -= len(prints)
-        if entering is not None:
-            self._counts += entering[0]
-            self._arrived.append(entering[1])
-            self._points += len(entering[1])
+            self._take_out(gone, "removed" if enter is None else "relabeled")
+        if enter is not None:
+            self._arrived.append(arrived)
+        self._counts[:] = total
+        self._points += more
         return self
+
+    def _sum(self, name: str, counts: Array, points: int) -> Array:
+        """The table with the counts of more points, if it has room for them.
+
+        All entries stay within half of what their type holds, so no sum of two is rounded or wraps.
+        """
+        total, most = self._counts + counts, np.iinfo(self._counts.dtype).max // 2
+        if self._points + points > min(most, MAX_INTEGER) or (np.abs(total) > most).any():
+            raise InputError(
+                f"{name} cannot be added: with {points} more points there would be "
+                f"{self._points + points}, which are more than a table of counts can hold. Keep "
+                "them in counts of their own"
+            )
+        return total
 
     def move_row(self, row: Floats, leave: int, enter: int, *, twins: bool = True) -> bool:
         """Count one row out of class `leave` and into class `enter`; -1 stands for no class.
@@ -326,9 +341,9 @@ class NeighborCounts:
             both = f"{name} ({mine.get(name)!r} and {theirs.get(name)!r})"
             shown = DIGESTS.get(name, both)
             raise InputError(f"other cannot be merged: it differs in {shown}")
-        self._counts += other._counts
+        self._counts[:] = self._sum("other", other._counts, other._points)
         self._settled().update(other._settled())
-        self._points += len(other)
+        self._points += other._points
         return self
 
     def price_list(self, semivalue: Semivalue = "shapley") -> PriceList:

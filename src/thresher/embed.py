@@ -209,8 +209,8 @@ def write_embedded(
     """Write rows and labels as an .npz file, completely or not at all, and without pickles.
 
     Its arrays are X and X_val (float32), y and y_val (integers), `about` (how the rows were made,
-    as JSON) and, if labels are not integers, `classes`: the labels behind 0, 1 and so on. An
-    existing file is replaced only with `force`.
+    as JSON) and, if labels are not integers, `classes`: the labels behind 0, 1 and so on. X_val and
+    y_val may be None, and then they are left out. An existing file is replaced only with `force`.
 
     Examples
     --------
@@ -219,10 +219,12 @@ def write_embedded(
     thresher.errors.InputError: the file to write must end in .npz, got 'pets.csv'
     """
     check_npz(path, force=force)
-    points, validation = _check_rows(X, X_val)
-    codes, codes_val, classes = code_labels(y, y_val, len(points), len(validation))
+    alone = X_val is None
+    points, validation = _check_rows(X, X if alone else X_val)
+    codes, codes_val, classes = code_labels(y, y if alone else y_val, len(points), len(validation))
     arrays: dict[str, Any] = {"X": points.astype(np.float32, copy=False), "y": codes}
-    arrays |= {"X_val": validation.astype(np.float32, copy=False), "y_val": codes_val}
+    if not alone:
+        arrays |= {"X_val": validation.astype(np.float32, copy=False), "y_val": codes_val}
     arrays |= {"about": json.dumps(dict(about))} | ({} if classes is None else {"classes": classes})
     write_arrays(path, arrays)
 

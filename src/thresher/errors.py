@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import re
 import sys
 
@@ -30,10 +31,11 @@ TYPE_CHECKING = False  # without the time that it takes to import `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
-    from typing import TextIO
+    from typing import Any, TextIO
 
 LONGEST = 1000  # characters of a message; what a longer one quotes is cut
 LONGEST_QUOTE = 120
+LONGEST_INTEGER = 30  # digits that are shown
 LONG_QUOTES = re.compile(  # between quotes, or without a space
     rf"(?<=')[^']{{{LONGEST_QUOTE + 1},}}(?=')|(?<=\")[^\"]{{{LONGEST_QUOTE + 1},}}(?=\")"
     rf"|[^\s'\"]{{{LONGEST_QUOTE + 1},}}"
@@ -49,6 +51,23 @@ def shortened(text: str, most: int = LONGEST_QUOTE) -> str:
     ('cat', 'ccc… (5,000 characters)')
     """
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
+def quoted(value: object) -> str:
+    """`value` as a message quotes it: the digits of a very long integer are counted, not shown.
+
+    Examples
+    --------
+    >>> quoted("a"), quoted(-3), quoted(-(10**400))
+    ("'a'", '-3', 'an integer of 401 digits')
+    """
+    if isinstance(value, int) and abs(value) >= 10**LONGEST_INTEGER:
+        digits = int((abs(value).bit_length() - 1) * math.log10(2)) + 1
+        return f"an integer of {digits + (abs(value) >= 10**digits)} digits"
+    try:
+        return repr(value)
+    except ValueError:  # Python converts no integer of more than some thousand digits
+        return f"a {type(value).__name__} with an integer of thousands of digits"
 
 
 def plain_text(text: str) -> str:
@@ -205,9 +224,9 @@ class ExtraError(ThresherError, ImportError):
     >>> import thresher as th
     >>> issubclass(th.ExtraError, ImportError)
     True
-    >>> raise th.ExtraError("the report needs Jinja2: pip install 'thresher[report]'")
+    >>> raise th.ExtraError("the report needs jinja2: install the extra 'report'")
     Traceback (most recent call last):
-    thresher.errors.ExtraError: the report needs Jinja2: pip install 'thresher[report]'
+    thresher.errors.ExtraError: the report needs jinja2: install the extra 'report'
     """
 
 
@@ -312,11 +331,53 @@ def printing() -> Iterator[TextIO]:
 
 
 def require(module: str, *, purpose: str, extra: str) -> ModuleType:
-    """The imported `module`, or an `ExtraError` that names the extra to install."""
+    """The imported `module`, or an `ExtraError` that says how to install the extra it is in."""
     try:
         return importlib.import_module(module)
     except ImportError as missing:
-        message = (
-            f"{purpose} needs {module.split('.', maxsplit=1)[0]}: pip install 'thresher[{extra}]'"
-        )
+        package, how = module.split(".", maxsplit=1)[0], installing(extra, _origin())
+        message = f"{purpose} needs {package}: install the extra {extra!r}{how}"
         raise ExtraError(message) from missing
+
+
+def installing(extra: str, origin: dict[str, Any]) -> str:
+    """How to install an extra from where the library came from, as pip has noted it (PEP 610).
+
+    It names no index, because none has the library.
+
+    Examples
+    --------
+    >>> installing("report", {"url": "https://host/thresher-0.2.0-py3-none-any.whl"})
+    " by pip install 'thresher[report] @ https://host/thresher-0.2.0-py3-none-any.whl'"
+    """
+    import shlex
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    url = str(origin.get("url", ""))
+    path = url2pathname(urlsplit(url).path) if url.startswith("file:") else ""
+    if path and Path(path).exists():
+        editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+        return f" by pip install {editable}{shlex.quote(f'{path}[{extra}]')}"
+    if url and not path:
+        version = origin.get("vcs_info")
+        url = f"{version['vcs']}+{url}@{version['commit_id']}" if version else url
+        return f" by pip install {shlex.quote(f'thresher[{extra}] @ {url}')}"
+    return (
+        f" from the folder or wheel that Thresher came from: by pip install '.[{extra}]' in the "
+        f"folder, or pip install 'FILE.whl[{extra}]'"
+    )
+
+
+def _origin() -> dict[str, Any]:
+    """What pip has noted about where this library came from; empty if nothing."""
+    import json
+    from importlib import metadata
+
+    try:
+        noted = metadata.distribution("thresher").read_text("direct_url.json")
+        found = json.loads(noted or "{}")
+    except (metadata.PackageNotFoundError, OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

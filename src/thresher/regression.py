@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.errors import InputError
+from thresher.errors import InputError, quoted
 from thresher.inputs.checked_inputs import Points, Validation, check_pair
 from thresher.inputs.checks import MAX_INTEGER, check_choice, rows_text
 from thresher.inputs.grids import Grid
@@ -83,8 +83,8 @@ def _numbers(name: str, objects: list[Any], first: int) -> Array:
     for row, entry in enumerate(entries, first):
         if isinstance(entry, bool) or not isinstance(entry, int | float):
             raise InputError(
-                f"{name} must have one number per row with task='regression', got {entry!r} in "
-                f"row {row}"
+                f"{name} must have one number per row with task='regression', got {quoted(entry)} "
+                f"in row {row}"
             )
         if isinstance(entry, int) and abs(entry) > MAX_INTEGER:
             raise _beyond(name)
@@ -159,9 +159,11 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         found = np.asarray(bounds, np.float64)
     if found.shape != (2,) or not np.isfinite(found).all() or not found[0] < found[1]:
-        raise InputError(f"bounds must be two numbers, the lower first, got {bounds!r}")
+        raise InputError(f"bounds must be two numbers, the lower first, got {quoted(bounds)}")
     if np.abs(found).max() > LARGEST:
-        raise InputError(f"bounds must be at most {LARGEST:g}, got {bounds!r}: rescale the targets")
+        raise InputError(
+            f"bounds must be at most {LARGEST:g}, got {quoted(bounds)}: rescale the targets"
+        )
     check_range(float(found[0]), float(found[1]))
     return float(found[0]), float(found[1])
 
@@ -179,7 +181,7 @@ def check_empty(empty: Any, judges: Floats | None) -> float:
     plain = number.shape == () and number.dtype.kind in "fiu"
     size: Any = float(number) if plain else empty if type(empty) is int else np.nan
     if not abs(size) <= LARGEST:
-        raise InputError(f"empty must be a finite number, at most {LARGEST:g}, got {empty!r}")
+        raise InputError(f"empty must be a finite number, at most {LARGEST:g}, got {quoted(empty)}")
     return float(size)
 
 

@@ -136,13 +136,14 @@ class Valuation:
         if isinstance(n, float | np.floating):
             if not 0 <= n <= 1:
                 raise InputError(
-                    f"n must be an integer >= 1 or a share between 0 and 1, got {float(n)}"
+                    f"n must be an integer >= 0 or a share between 0 and 1, got {float(n)}"
                 )
             fraction = float(n)
         if fraction is not None:
             fraction = check_number("fraction", fraction, least=0, most=1)
-            n = max(1, math.ceil(fraction * len(self) - 1e-9))  # 0.07 * 100 is 7.000000000000001
-        count = check_count("n", n)
+            rows = math.ceil(fraction * len(self) - 1e-9)  # 0.07 * 100 is 7.000000000000001
+            n = max(rows, int(fraction > 0))
+        count = check_count("n", n, least=0)
         return self._order[:count].copy()
 
     def by_owner(self) -> dict[Any, float]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +27,7 @@ def embed(
     source: Annotated[Path, argument("Texts: a table. Images: .npz with X, y, X_val, y_val.")],
     out: Annotated[Path, given("Where rows and labels are written: .npz.", "--out", "-o")],
     validation: Annotated[
-        Path | None, given("Texts of the validation set; if not given, some are held out.")
+        Path | None, given("Texts of the validation set, if there is one.")
     ] = None,
     text: Annotated[str | None, given("The column of texts; text if not given.")] = None,
     label: Annotated[str | None, given("The column of labels; label if not given.")] = None,
@@ -37,7 +39,8 @@ def embed(
         given("How many principal components to keep; if not given, rows are not reduced."),
     ] = None,
     held_out: Annotated[
-        float | None, given("The share of each class to hold out; 0.1 if not given.")
+        float | None,
+        given("The share of each class to hold out as validation rows; none if not given."),
     ] = None,
     seed: Annotated[int | None, given("The seed for the rows held out; 0 if not given.")] = None,
     force: Force = False,
@@ -47,6 +50,8 @@ def embed(
     Texts need sentence-transformers, images need torchvision. The model is a name, which these
     packages download, or a folder or file of yours. --components reduces all rows to the principal
     components of the points alone.
+
+    Example: thresher embed texts.csv --out agnews.npz
 
     Example: thresher embed texts.csv --validation val.csv --out agnews.npz
 
@@ -69,14 +74,18 @@ def embed(
         about |= {"kind": "images", "model": IMAGE_MODEL if model is None else model}
         _embed_and_write(_images(source), embed_images, about, out, force=force)
         return
+    data: tuple[Any, Any, Any, Any]
     columns = ("text" if text is None else text, "label" if label is None else label)
     about |= {"kind": "texts", "model": TEXT_MODEL if model is None else model}
     if validation is not None:
         _refuse({"held-out": held_out, "seed": seed}, "one table, not with --validation")
         data = (*_texts(source, *columns), *_texts(validation, *columns))
+    elif held_out is not None:
+        about |= {"held_out": held_out, "seed": seed or 0}
+        data = _split(*_texts(source, *columns), share=held_out, seed=about["seed"])
     else:
-        about |= {"held_out": 0.1 if held_out is None else held_out, "seed": seed or 0}
-        data = _split(*_texts(source, *columns), share=about["held_out"], seed=about["seed"])
+        _refuse({"seed": seed}, "--held-out")
+        data = (*_texts(source, *columns), None, None)
     _embed_and_write(data, embed_texts, about, out, force=force)
 
 
@@ -93,18 +102,22 @@ def _embed_and_write(
     from thresher.embed import check_components, code_labels, leading_components, write_embedded
 
     X, y, X_val, y_val = data
-    classes = code_labels(y, y_val, len(X), len(X_val))[2]
-    show = sys.stderr.isatty()
-    X_val = run(X_val, model=about["model"], progress=show)  # the smaller one: refused sooner
-    if about["components"] is not None:
-        check_components("--components", about["components"], len(X), X_val.shape[1])
-    X = run(X, model=about["model"], progress=show)
-    if about["components"] is not None:
-        X, X_val = leading_components(X, X_val, about["components"])
+    alone, count = X_val is None, about["components"]
+    classes = code_labels(y, *((y, len(X), len(X)) if alone else (y_val, len(X), len(X_val))))[2]
+    embedded = partial(run, model=about["model"], progress=sys.stderr.isatty())
+    first = embedded(X[:1] if alone else X_val)  # the smaller part: refused sooner
+    if count is not None:
+        check_components("--components", count, len(X), first.shape[1])
+    X, X_val = embedded(X), None if alone else first
+    if count is not None:
+        X, X_val = leading_components(X, X if alone else X_val, count)
+        X_val = None if alone else X_val
     about |= {"versions": _versions(LIBRARIES[about["kind"]])}
     write_embedded(out, X, y, X_val, y_val, about, force=force)
-    say(f"wrote {out}: {len(X)} points and {len(X_val)} validation rows of width {X.shape[1]}")
-    sizes = {"points": len(X), "validation": len(X_val), "width": X.shape[1]}
+    rows = 0 if X_val is None else len(X_val)
+    beside = "" if alone else f" and {rows} validation rows"
+    say(f"wrote {out}: {len(X)} points{beside} of width {X.shape[1]}")
+    sizes = {"points": len(X), "validation": rows, "width": X.shape[1]}
     names = None if classes is None else classes.tolist()
     show_json({"out": str(out), **sizes, "classes": names, **about})
 
@@ -156,8 +169,8 @@ def _split(
 
     from thresher.tables.holdout import hold_out
 
-    _, place, count = np.unique(texts, return_inverse=True, return_counts=True)
-    twins = np.asarray(count[place] > 1)
+    times = Counter(texts)  # not by NumPy, which drops zeros at the end of a text
+    twins = np.array([times[text] > 1 for text in texts], np.bool_)
     out = hold_out(labels, share, seed, twins=twins, name="held_out")
     X, y, X_val, y_val = (
         list(compress(column, which)) for which in (~out, out) for column in (texts, labels)

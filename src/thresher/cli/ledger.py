@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thresher.cli.options import Adjacency, Json, argument, given
-from thresher.cli.words import say, show_json
-from thresher.errors import printing
+from thresher.cli.words import in_words, say, show_json
+from thresher.errors import BudgetError, printing
 
 if TYPE_CHECKING:
     from thresher.privacy.ledger import Verified
@@ -122,15 +123,21 @@ def verify(
 ) -> None:
     """Check that no entry was changed, removed or added by hand, and that the cap was kept.
 
+    If it is not so, the exit code is 4.
+
     Example: thresher ledger verify ledger.db
     """
     from thresher.privacy.ledger import Ledger
 
     with Ledger.open(path) as ledger:
-        found = ledger.verify(head=head)
-        if adopt:
-            Ledger.adopt(path)
+        try:
             found = ledger.verify(head=head)
+            if adopt:
+                Ledger.adopt(path)
+                found = ledger.verify(head=head)
+        except BudgetError as violated:  # not a budget that is too small
+            say(f"thresher: {in_words(violated)}")
+            sys.exit(4)
         left = ledger.remaining()
         there = ledger.witnessed
     say(f"{found.entries} entries in order, epsilon={left:g} left{_doubt(found, there=there)}")

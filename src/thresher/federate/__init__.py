@@ -32,4 +32,5 @@ __all__ = [
     "Coordinator", "Key", "Plausibility", "ProtocolError", "Silo", "Task", "check_plausibility",
     "public_forest",
 ]  # fmt: skip
-__getattr__ = lazy_names(__name__, _LATER)  # the protocol itself needs no accountant
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
+    __getattr__ = lazy_names(__name__, _LATER)  # the protocol itself needs no accountant

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
-from thresher.errors import InputError
+from thresher.errors import InputError, quoted
 from thresher.inputs.checks import check_count, check_number
 
 Weights = Callable[[Integers], tuple[Floats, Floats]]
@@ -108,7 +108,7 @@ def check_semivalue(semivalue: object, *, calibrated: bool = False) -> Semivalue
     if written:
         return Beta(float(written[1]), float(written[2]))
     names = ", ".join(repr(name) for name in NAMED)
-    raise InputError(f"semivalue must be {names} or thresher.Beta(a, b), got {semivalue!r}")
+    raise InputError(f"semivalue must be {names} or thresher.Beta(a, b), got {quoted(semivalue)}")
 
 
 def semivalue_name(semivalue: Semivalue) -> str:

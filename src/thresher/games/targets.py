@@ -42,6 +42,7 @@ from thresher.kernels.target_sums import (
     ENTRIES,
     FIRSTS,
     LIMB,
+    LOW,
     first_sums,
     residual_sums,
     sum_leaves,
@@ -206,7 +207,7 @@ def sums_of(targets: Floats, step: float = 1.0) -> Integers:
 
 def squared_errors(sums: Integers, guess: float, step: float) -> int:
     """The sum of squared errors of one guess for all targets in these cells, in squared steps."""
-    parts = [int(row.astype(object).sum()) for row in sums]
+    parts = [(int((row >> LIMB).sum()) << LIMB) + int((row & LOW).sum()) for row in sums]
     first = sum(part << LIMB * k for k, part in enumerate(parts[1 : 1 + FIRSTS]))
     second = sum(part << LIMB * k for k, part in enumerate(parts[1 + FIRSTS :]))
     steps = int(guess / step)

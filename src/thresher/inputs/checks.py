@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError, option
+from thresher.errors import InputError, option, quoted
 
 Metric = Literal["cosine", "euclidean", "precomputed"]
 Features = NDArray[Any]  # two-dimensional; float16, float32 or float64; any strides
@@ -44,7 +44,7 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     wanted = ", ".join(repr(choice) for choice in choices)
-    raise InputError(f"{name} must be one of {wanted}, got {value!r}")
+    raise InputError(f"{name} must be one of {wanted}, got {quoted(value)}")
 
 
 def check_metric(metric: object) -> Metric:
@@ -56,9 +56,9 @@ def check_count(name: str, value: object, *, least: int = 1, most: int | None = 
     """`value` as an int, if it is a whole number of at least `least`, and at most `most`."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or int(value) < least:  # type: ignore[call-overload]
-        raise InputError(f"{name} must be an integer >= {least}, got {value!r}")
+        raise InputError(f"{name} must be an integer >= {least}, got {quoted(value)}")
     if most is not None and int(value) > most:  # type: ignore[call-overload]
-        raise InputError(f"{name} must be an integer <= {most}, got {value!r}")
+        raise InputError(f"{name} must be an integer <= {most}, got {quoted(value)}")
     return int(value)  # type: ignore[call-overload]
 
 
@@ -69,10 +69,12 @@ def check_radius(radius: object) -> float:
         with contextlib.suppress(OverflowError, TypeError, ValueError):
             number = float(radius)
     if not number >= 0:
-        raise InputError(f"{option('radius')} must be a number >= 0, got {radius!r}")
+        long = isinstance(radius, int) and radius > 0
+        wanted = "below 1.8e308, or infinity for all points" if long else "a number >= 0"
+        raise InputError(f"{option('radius')} must be {wanted}, got {quoted(radius)}")
     if 0 < number < SMALLEST_RADIUS:
         raise InputError(
-            f"{option('radius')} must be 0 or at least {SMALLEST_RADIUS:g}, got {radius!r}"
+            f"{option('radius')} must be 0 or at least {SMALLEST_RADIUS:g}, got {quoted(radius)}"
         )
     return number
 
@@ -81,14 +83,14 @@ def check_flag(name: str, value: object) -> bool:
     """`value` as a bool, if it is True or False."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise InputError(f"{name} must be True or False, got {value!r}")
+    raise InputError(f"{name} must be True or False, got {quoted(value)}")
 
 
 def check_text(name: str, text: object, *, empty: bool = True) -> str:
     """`text`, if it is a string; an empty string is refused unless `empty` allows it."""
     if isinstance(text, str) and (text or empty):
         return text
-    raise InputError(f"{name} must be a {'' if empty else 'non-empty '}string, got {text!r}")
+    raise InputError(f"{name} must be a {'' if empty else 'non-empty '}string, got {quoted(text)}")
 
 
 def check_ordered(name: str, entries: object) -> None:
@@ -213,7 +215,7 @@ def check_number(name: str, value: object, *, least: float, most: float = math.i
             number = float(value)
     if not least <= number <= most:
         wanted = f">= {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
-        raise InputError(f"{name} must be a number {wanted}, got {value!r}")
+        raise InputError(f"{name} must be a number {wanted}, got {quoted(value)}")
     return number
 
 

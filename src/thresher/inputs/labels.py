@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError, either, option
+from thresher.errors import InputError, either, option, quoted
 from thresher.inputs.checks import check_ordered, rows_text
 from thresher.inputs.coded import Coded, object_array
 from thresher.inputs.time_labels import arrow_entries, is_time, plain_time, plain_times
@@ -47,7 +47,7 @@ class Classes:
         object.__setattr__(self, "labels", native)
         codes = {label: code for code, label in enumerate(native)}
         if len(codes) < len(self.labels):
-            raise InputError(f"classes must be distinct, got {list(self.labels)!r}")
+            raise InputError(f"classes must be distinct, got {quoted(list(self.labels))}")
         if not codes:
             raise InputError("classes is empty: at least one class is needed")
         object.__setattr__(self, "_codes", codes)
@@ -168,7 +168,7 @@ def _given_classes(classes: object) -> Classes:
     if isinstance(classes, Classes):
         return classes
     if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
-        raise InputError(f"classes must be a list of labels, got {classes!r}")
+        raise InputError(f"classes must be a list of labels, got {quoted(classes)}")
     if isinstance(classes, set | frozenset):  # whose order may be another one tomorrow
         try:
             classes = sorted(classes)
@@ -187,8 +187,19 @@ def label_array(labels: tuple[Any, ...]) -> NDArray[Any]:
     """Labels of one plain type as an array of it, all others as objects."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, float, int, str}:
-        return np.array(labels)
+        found = np.array(labels)
+        # NumPy drops zeros at the end of a text, and turns long integers into floats
+        if found.tolist() == list(labels) and {type(label) for label in found.tolist()} == kinds:
+            return found
     return object_array(labels)
+
+
+def kept_text(labels: Any) -> Any:
+    """The same labels, as objects if they are texts of which NumPy would drop zeros at the end."""
+    listed = isinstance(labels, list | tuple)
+    if listed and any(isinstance(label, str) and label.endswith("\0") for label in labels):
+        return object_array(labels)
+    return labels
 
 
 def check_owners(owners: object, count: int) -> tuple[Hashable, ...] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError
+from thresher.errors import InputError, quoted
 from thresher.inputs.labels import Codes
 from thresher.metrics import CHUNK
 from thresher.threads import cut
@@ -27,7 +27,7 @@ def check_id(name: Any) -> Id:
         return name
     if type(name) is int and -LARGEST_ID <= name < LARGEST_ID:
         return name
-    raise InputError(f"id must be a string or an integer below 2**63, got {name!r}")
+    raise InputError(f"id must be a string or an integer below 2**63, got {quoted(name)}")
 
 
 def _is_text(name: str) -> bool:

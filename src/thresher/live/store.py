@@ -119,7 +119,7 @@ class LiveCounts:
             float32: the numbers that the trees split, and a code for each category.
         task, empty, bounds
             As in `NeighborCounts`. For regression, labels are targets within the bounds, and the
-            store keeps them in steps of its grid.
+            store keeps them on its grid.
         """
         check_choice("metric", metric, ("cosine", "euclidean"))
         check_choice("dtype", dtype, ("float32", "float64"))

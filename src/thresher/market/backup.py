@@ -11,27 +11,29 @@ from thresher.errors import InputError
 
 
 def back_up(folder: Path, out: Path) -> list[Path]:
-    """Copy the database, then the ledger and its witness, into a new folder.
+    """Copy the database, then the witness of the ledger, then the ledger, into a new folder.
 
-    The ledger is copied last, so it has every release that the database has. A ledger from a backup
-    does not know what was spent after the backup. So restore it only if the newest one is lost, and
-    then charge what was released since.
+    The ledger is copied last, so it has every release that the database has, and every entry that
+    the witness knows, although the market goes on. A ledger from a backup does not know what was
+    spent after the backup. So restore it only if the newest one is lost, and then charge what was
+    released since.
     """
     if out.exists():
         raise InputError(f"{out} already exists: name another folder")
     if not (folder / "ledger.db").exists():
         raise InputError(f"there is no market in {folder}")
     out.mkdir(mode=0o700, parents=True)
-    made = [_copied(folder / name, out) for name in ("market.db", "ledger.db")
-            if (folder / name).exists()]  # fmt: skip
-    witness = folder / "ledger.db.witness"
-    return [*made, Path(shutil.copy2(witness, out))] if witness.exists() else made
+    names = ("market.db", "ledger.db.witness", "ledger.db")
+    return [_copied(folder / name, out) for name in names if (folder / name).exists()]
 
 
 def _copied(path: Path, out: Path) -> Path:
-    """Copy a database in its state at one moment."""
+    """Copy a file in its state at one moment, for its owner alone."""
     target = out / path.name
+    target.touch(mode=0o600)
+    if path.suffix == ".witness":
+        shutil.copyfile(path, target)
+        return target
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
-    target.chmod(0o600)
     return target

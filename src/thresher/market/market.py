@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import func, select
 
 from thresher.errors import InputError, either, option
-from thresher.market.database import Database, sqlite_url
+from thresher.market.database import Database, make_private, sqlite_url
 from thresher.market.members import add_member
 from thresher.market.receipts import sign
 from thresher.market.tables import Key, Member
@@ -46,7 +48,7 @@ class Market:
             ledger is made, by default at 10 and 1e-5. Later, another cap is refused.
         """
         folder = Path(folder)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private_folder(folder)
         market = cls(folder, Database(url or sqlite_url(folder)))
         market.database.migrate()
         market._make_ledger(epsilon, delta)
@@ -82,6 +84,7 @@ class Market:
 
     def _make_ledger(self, epsilon: float | None, delta: float | None) -> None:
         lock = self.folder / "ledger.lock"
+        make_private(lock)
         with lock.open("w") as held:
             os.lockf(held.fileno(), os.F_LOCK, 0)  # two servers that start at once take turns
             if not self.ledger_path.exists():
@@ -90,7 +93,9 @@ class Market:
                     self.ledger_path, epsilon=cap[0], delta=cap[1], unit="owner",
                     data_set="all rows of the market",
                 )  # fmt: skip
+                make_private(self.ledger_path)
                 return
+            make_private(self.ledger_path)
             with Ledger.open(self.ledger_path) as ledger:
                 ledger.check_witness()  # now, rather than when the first task has closed
         self._check_cap(epsilon=epsilon, delta=delta)
@@ -115,3 +120,17 @@ class Market:
             if session.get(Key, 1) is None:
                 made = Ed25519PrivateKey.generate().private_bytes_raw()
                 session.add(Key(id=1, private=made))
+
+
+def _make_private_folder(folder: Path) -> None:
+    """Create the folder, or take it over: only its owner may read it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & stat.S_ISVTX:
+            raise PermissionError(errno.EPERM, "many users share it")
+        folder.chmod(0o700)
+    except OSError as refused:
+        raise InputError(
+            f"the market cannot keep {folder} to itself ({refused.strerror}): name a folder of its "
+            "own"
+        ) from None

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from thresher.market.database import DELETED
 from thresher.market.market import Market
 from thresher.market.members import require_role
 from thresher.market.receipts import commitment_of
@@ -100,6 +101,7 @@ def withdraw(session: Session, owner: Member, task_id: str, upload_id: str) -> U
     if upload.withdrawn is not None:
         raise too_late("the rows were already withdrawn")
     upload.withdrawn, upload.content, upload.packed = now(), None, None
+    session.info[DELETED] = True
     return upload
 
 
@@ -113,6 +115,7 @@ def delete_rows(session: Session, owner: Member, task_id: str) -> int:
     for upload in listed(session, owner, task_id):
         count += upload.content is not None
         upload.content = upload.packed = None
+    session.info[DELETED] = True
     return count
 
 

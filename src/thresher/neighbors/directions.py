@@ -28,7 +28,7 @@ from thresher.kernels.directions import find_leaders, mark_candidates
 from thresher.metrics import CHUNK, PARALLEL_NUMBERS, Rows
 from thresher.threads import cut, one_blas_thread, run
 
-LINES = 4
+LINES = 3
 SEED = 35
 UNITS = 4  # of rounding, by which two rounded multiples of a row may differ
 MOST = 512  # rows that a leader may look at in vain, where all directions are nearly the same
@@ -51,12 +51,12 @@ def leaders_of(rows: Rows) -> Integers | None:
     tolerance = UNITS * float(about.eps) / 2 + 2.0**-48
     whole = 2.0 ** (2 * about.nmant // 3 + 1)  # 2^7, 2^16, 2^35: rounding leaves fractions below
     bound = 2 * tolerance + (rows.width + 8) * 2.0**-50
-    order = np.argsort(lines[:, 0], kind="stable")
-    lines, marks = lines[order], np.zeros(len(rows), np.bool_)
+    which = _in_runs(lines[:, 0], bound)
+    lines, marks = lines[which], np.zeros(len(which), np.bool_)
     mark_candidates(lines, bound, marks)
     if not marks.any():
         return None
-    which, lines = order[marks], lines[marks]
+    which, lines = which[marks], lines[marks]
     X, places = rows.array, which
     if X.dtype == np.float16 or not X.flags.c_contiguous:  # only the rows in question
         X, places = rows.as_float64(which), np.arange(len(which))
@@ -65,6 +65,16 @@ def leaders_of(rows: Rows) -> Integers | None:
     leaders = np.arange(len(rows))
     leaders[which] = which[found]
     return leaders if (leaders != np.arange(len(rows))).any() else None
+
+
+def _in_runs(numbers: Floats, bound: float) -> Integers:
+    """The places of the numbers in ascending order, without those that have none nearby."""
+    order = np.argsort(numbers, kind="stable")
+    near = np.diff(numbers[order]) <= bound
+    found = np.zeros(len(order), np.bool_)
+    found[1:] |= near
+    found[:-1] |= near
+    return order[found]
 
 
 def _projected(rows: Rows) -> Floats:

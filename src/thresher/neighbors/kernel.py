@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.errors import InputError, ThresherWarning, either, option
+from thresher.errors import InputError, ThresherWarning, either, option, quoted
 from thresher.inputs.checks import check_count, check_radius
 
 BOX = "box"
@@ -79,13 +79,13 @@ def check_kernel(
             _check_unused(count, 1, "the box has no rings")
             return check_radius(radius), None
         if kernel not in SHAPES:
-            raise InputError(f"{option('kernel')} must be {_wanted()}, got {kernel!r}")
+            raise InputError(f"{option('kernel')} must be {_wanted()}, got {quoted(kernel)}")
         return _named(kernel, count, check_radius(radius))
     edges, weights = _pairs(kernel)
     if radius not in {None, USUAL_RADIUS, edges[-1]}:
         raise InputError(
-            f"radius={radius!r} contradicts the kernel, whose last ring ends at {edges[-1]:g}: "
-            "leave radius out"
+            f"radius={quoted(radius)} contradicts the kernel, whose last ring ends at "
+            f"{edges[-1]:g}: leave radius out"
         )
     _check_unused(count, len(edges), f"the kernel has {len(edges)} of its own")
     if warn and any(a < b for a, b in itertools.pairwise(weights)):
@@ -101,8 +101,8 @@ def _check_unused(rings: int, right: int, why: str) -> None:
     """Refuse a number of rings that would not be used."""
     if rings not in {*USUAL_RINGS, right}:
         raise InputError(
-            f"{option('rings')}={rings} needs {option('kernel')} with a name, such as 'gaussian': "
-            f"{why}. Leave rings out"
+            f"{option('rings')}={quoted(rings)} needs {option('kernel')} with a name, such as "
+            f"'gaussian': {why}. Leave rings out"
         )
 
 
@@ -114,7 +114,7 @@ def _wanted() -> str:
 def _named(name: str, rings: int, radius: float) -> tuple[float, Kernel]:
     """Rings of equal width, each with the kernel's weight at its middle."""
     if rings > MOST_RINGS:
-        raise InputError(f"{option('rings')} must be at most {MOST_RINGS}, got {rings}")
+        raise InputError(f"{option('rings')} must be at most {MOST_RINGS}, got {quoted(rings)}")
     if not 0 < radius < math.inf:
         raise InputError(
             f"{option('radius')} must be positive and finite with {option('kernel', name)}, got "
@@ -139,10 +139,10 @@ def _pairs(kernel: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The edges and weights of a sequence of (radius, weight)."""
     try:
         found = np.array([tuple(pair) for pair in kernel], np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         found = np.zeros(0)
     if found.ndim != 2 or found.shape[1] != 2 or not 1 <= len(found) <= MOST_RINGS:
-        raise InputError(f"kernel must be {_wanted()}, got {kernel!r}")
+        raise InputError(f"kernel must be {_wanted()}, got {quoted(kernel)}")
     edges, weights = found.T
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise InputError(f"kernel must have positive, finite weights, got {weights.tolist()}")

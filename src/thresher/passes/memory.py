@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 
-from thresher.errors import InputError
+from thresher.errors import InputError, quoted
 from thresher.metrics import DIRECT_WIDTH
 from thresher.neighbors.blocks import BLOCK
 from thresher.threads import thread_count
@@ -53,7 +53,7 @@ def check_memory(memory: object) -> int:
             return check_memory(int(float(found[1]) * UNITS[found[2]]))
     elif isinstance(memory, Integral) and not isinstance(memory, bool) and int(memory) > 0:
         return int(memory)
-    raise InputError(f"memory must be bytes, such as 2000000000 or '2GB', got {memory!r}")
+    raise InputError(f"memory must be bytes, such as 2000000000 or '2GB', got {quoted(memory)}")
 
 
 def size_text(size: float) -> str:

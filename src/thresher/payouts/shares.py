@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
-from thresher.errors import InputError, either, option
+from thresher.errors import InputError, either, option, quoted
 from thresher.inputs.checks import check_count
 
 
@@ -46,8 +46,8 @@ def check_cents(name: str, value: object) -> int:
         return check_count(name, value, least=0)
     except InputError:
         raise InputError(
-            f"{in_cents(name)} must be a whole number of cents, at least 0, got {value!r}: 12.50 "
-            "is 1250"
+            f"{in_cents(name)} must be a whole number of cents, at least 0, got {quoted(value)}: "
+            "12.50 is 1250"
         ) from None
 
 

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from thresher.privacy.paper_mechanism import Paper
     from thresher.privacy.table_mechanism import Table
 
+_LATER = {
+    "Cells": ".cells_mechanism",
+    "Paper": ".paper_mechanism",
+    "Table": ".table_mechanism",
+    "public_forest": ".leaf_setting",
+}
 __all__ = ["Cells", "Paper", "Table", "public_forest"]
-__getattr__ = lazy_names(  # readers of tables need no accountant
-    __name__,
-    {
-        "Cells": ".cells_mechanism",
-        "Paper": ".paper_mechanism",
-        "Table": ".table_mechanism",
-        "public_forest": ".leaf_setting",
-    },
-)
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
+    __getattr__ = lazy_names(__name__, _LATER)  # readers of tables need no accountant

@@ -18,7 +18,7 @@ from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from thresher.errors import InputError, option
+from thresher.errors import InputError, option, quoted
 from thresher.inputs.checks import check_number
 from thresher.privacy.accountants import (
     SLACK,
@@ -53,7 +53,7 @@ class Units:
     def of(cls, cost: Cost) -> Units:
         """The units of a cost."""
         if not isinstance(cost, Cost):
-            raise InputError(f"cost must be a Cost, got {cost!r}")
+            raise InputError(f"cost must be a Cost, got {quoted(cost)}")
         parts = {
             name: check_number(f"cost.{name}", part, least=0.0, most=LARGEST_COST)
             for name, part in asdict(cost).items()
@@ -65,7 +65,7 @@ class Units:
         """The units that an entry holds; raise unless they are whole numbers >= 0."""
         for name, number in parts.items():
             if type(number) is not int or number < 0:
-                raise InputError(f"cost.{name} must be a whole number >= 0, got {number!r}")
+                raise InputError(f"cost.{name} must be a whole number >= 0, got {quoted(number)}")
         return cls(**parts)
 
     @property

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from thresher.errors import BudgetError, InputError, option, plain_text
+from thresher.files import resolved
 from thresher.inputs.checks import check_choice, check_text
 from thresher.privacy.accountants import (
     Adjacency,
@@ -339,6 +340,6 @@ def _shown(entry: Entry) -> dict[str, Any]:
 
 def _check_path(path: object) -> Path:
     text = check_text("path", str(path) if isinstance(path, Path) else path, empty=False)
-    if "\0" in text:
-        raise InputError(f"path must be the name of a file, got {path!r}")
+    if "\0" in text or not resolved(Path(text)).name:
+        raise InputError(f"path must be the name of a file, got {text!r}")
     return Path(text)

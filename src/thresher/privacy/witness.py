@@ -73,6 +73,7 @@ class WitnessFile:
     """The witness of the chain at `ledger`, in a file beside it."""
 
     def __init__(self, ledger: Path) -> None:
+        self._ledger = ledger
         self.path = ledger.with_name(f"{ledger.name}{SUFFIX}")
 
     def load(self) -> Witness | None:
@@ -117,7 +118,7 @@ class WitnessFile:
         """
         step = self._first_step(first)
         try:
-            _create(step, Witness.of([first]))
+            _create(step, Witness.of([first]), like=self._ledger)
             _finished(step)
             sync_folder(step.parent)
             yield
@@ -156,7 +157,7 @@ class WitnessFile:
         if self.load() != known:
             return
         step = self.path.with_name(f"{self.path.name}.{known.entries if known else 0}")
-        _create(step, Witness.of(entries))
+        _create(step, Witness.of(entries), like=self._ledger)
         begun = _finished(step)
         if self.load() != known:  # the step was made meanwhile: a file for it came too late
             step.unlink(missing_ok=True)
@@ -172,11 +173,13 @@ class WitnessFile:
             sync_folder(self.path.parent)
 
 
-def _create(step: Path, witness: Witness) -> None:
-    """Create the file of a step unless it exists."""
+def _create(step: Path, witness: Witness, *, like: Path) -> None:
+    """Create the file of a step unless it exists, for those who can read the ledger, its `like`."""
     try:
         with step.open("xb") as file:
             file.write(witness.content)
+        with contextlib.suppress(FileNotFoundError):  # no ledger yet, or others finished the step
+            step.chmod(like.stat().st_mode & 0o666)
     except FileExistsError:
         return
     except OSError:

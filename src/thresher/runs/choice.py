@@ -1,8 +1,8 @@
 """Which method "auto" is: a forest, unless an option is about distances.
 
 A forest asks one column at a time, so units, categories, wild rows and missing cells do no harm. It
-lets rows judge each other, so nothing is held out. Rows with classes that are read in parts need
-distances: no forest is grown in parts for them.
+lets rows judge each other, so nothing is held out. But what it suggests about labels needs all rows
+at once, so for classes in parts near validation points judge.
 """
 
 from __future__ import annotations

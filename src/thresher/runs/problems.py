@@ -269,6 +269,7 @@ class ProblemSearch:
         forest = settings.method == "forest"
         known = {each.name: each for each in self.known}
         settled = {*settings.ignore, settings.id, settings.owner}
+        labels = {str(label) for label in Coded.of(points.labels).distinct}
         for name in [each for each in points.names if each not in settled]:
             if name == points.text:
                 self._check_texts(points)
@@ -281,10 +282,10 @@ class ProblemSearch:
             if wrong:
                 seen = [profile(name, each.features.column(name), each.cells) for each in sides]
                 found = next((each for each in (known[name], *seen) if each.fix), known[name])
-                self._fix_feature(found, {str(x) for x in points.labels}, forest=forest)
+                self._fix_feature(found, labels, forest=forest)
             elif forest and known[name].fix and name not in points.categorical:
                 self.hints.append(category_hint(known[name]))
-                self.fix(**_reading_changes(self.settings, known[name]))
+                self._read_as(known[name], labels)
 
     def _check_texts(self, points: Columns) -> None:
         """Whether a model can embed the column of texts."""
@@ -296,16 +297,21 @@ class ProblemSearch:
         except ExtraError as missing:
             self.problems.append(message_of(missing))
 
+    def _read_as(self, column: Profile, labels: set[str]) -> None:
+        """Read a column by the options that it needs, unless rows would lose their labels."""
+        if not labels & {*column.fix.get("na", ())}:
+            self.fix(**_reading_changes(self.settings, column))
+
     def _fix_feature(self, column: Profile, labels: set[str], *, forest: bool) -> None:
         """Read a column as what it is; leave it out only if nothing is lost with it."""
         name, settings = column.name, self.settings
+        gaps = column.missing and (column.whole or column.kind == "number")
         if column.fix:
-            if not labels & {*column.fix.get("na", ())}:  # or else rows would lose their labels
-                self.fix(**_reading_changes(settings, column))
+            self._read_as(column, labels)
+        elif gaps and not forest and settings.fill is None:
+            _ = self.fix(fill="median") or self.fix(fill="zero")  # no median is known in parts
         elif column.kind in MEANINGLESS or column.note.startswith((REPEATED, NAMES)):
             self._fix_names(column)
-        elif column.kind == "number" and column.missing and not forest and settings.fill is None:
-            _ = self.fix(fill="median") or self.fix(fill="zero")  # no median is known in parts
         elif column.kind == "text":
             self._fix_text(column)
         elif column.kind == "category" and not forest and name not in settings.categorical:

@@ -125,7 +125,7 @@ class NumberSide:
     @property
     def owner_numbers(self: Any) -> int:
         """How many numbers a cell takes for an owner: sums and what follows, for each ring."""
-        return int(2 * ENTRIES * self.rings)
+        return int(3 * ENTRIES * self.rings)
 
     def owner_counting(self: Any, owners: int) -> OwnerTargets:
         """What a point adds: one more of its owner, with its target."""

@@ -29,8 +29,6 @@ from thresher.sides.label_kinds import NumberSide
 from thresher.sides.protocol import Footprint
 from thresher.sides.target_side import TARGETS, TargetClasses, holding_bounds, public_bounds
 
-OBJECTS = 800  # bytes of the sums of a leaf while they are exact
-
 
 @dataclass(frozen=True)
 class TargetForestSide(NumberSide, ForestSide):
@@ -98,10 +96,9 @@ class TargetForestSide(NumberSide, ForestSide):
         }
 
     def footprint(self) -> Footprint:
-        """As for classes, plus 64-bit sums, prices, and the exact sums of one tree at a time."""
+        """As for classes, plus 64-bit sums, and prices."""
         plain, cells = super().footprint(), self.shape[1]
-        largest = max(tree.size for tree in self.forest.trees)
-        standing = 2 * plain.standing + (ENTRIES + PRICES) * 8 * cells + OBJECTS * largest
+        standing = 2 * plain.standing + (ENTRIES + PRICES) * 8 * cells
         return dataclasses.replace(plain, standing=standing)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thresher.errors import InputError, option
+from thresher.errors import InputError, option, quoted
 
 WORDS = {"space": " ", "none": None, "apostrophe": "'"}
 
@@ -28,11 +28,12 @@ class CellFormat:
 
     def __post_init__(self) -> None:
         if self.decimal not in {".", ","}:
-            raise InputError(f"{option('decimal')} must be . or , but got {self.decimal!r}")
+            raise InputError(f"{option('decimal')} must be . or , but got {quoted(self.decimal)}")
         mark = WORDS.get(str(self.thousands), self.thousands)
         if mark not in {None, ",", ".", "'", " ", "_"}:
             raise InputError(
-                f"{option('thousands')} must be one of , . ' _ or space, got {self.thousands!r}"
+                f"{option('thousands')} must be one of , . ' _ or space, got "
+                f"{quoted(self.thousands)}"
             )
         if mark == self.decimal:
             raise InputError(

@@ -235,9 +235,10 @@ def _number_advice(columns: Columns, name: str) -> str:
     if seen.fix:
         return f"read it with {' '.join(option(key, entry) for key, entry in seen.fix.items())}"
     if seen.kind == "id":
-        return f"name it with {option('id', name)}"
+        return either("turn it into a feature", f"name it with {option('id', name)}")
     if seen.note.startswith(REPEATED):
-        return f"give each row a code of its own, and name it with {option('id', name)}"
+        named = f"give each row a code of its own, and name it with {option('id', name)}"
+        return either("turn it into a feature", named)
     if seen.kind == "text" and is_prose(seen):
         return either("embed its texts first", f"embed its texts with {option('text', name)}")
     way_out = either("", f"encode it with {option('categorical', [name])}, or ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ from thresher.passes.memory import give_back
 from thresher.passes.parts import OBJECT, Part, Place
 from thresher.regression import REGRESSION
 from thresher.tables import parquet, text
-from thresher.tables.cell_format import CellFormat, entries_without
+from thresher.tables.cell_format import CellFormat, entries_without, named_formats
+from thresher.tables.cell_values import stated_kind
 from thresher.tables.columns import Columns, choose_columns, same_labels
+from thresher.tables.date_text import ISO
 from thresher.tables.encoder import Encoder
 from thresher.tables.feature import Feature
 from thresher.tables.label_column import check_distinct, check_target_cells, plain_labels
@@ -55,6 +57,15 @@ class Scan:
         Columns to leave out: names or patterns.
     delimiter
         What separates cells of a text file. The default is a comma in a .csv and a tab in a .tsv.
+    encoding
+        The encoding of text, such as "latin-1" or "utf-16". The default is UTF-8.
+    na
+        Words that mean that a cell is missing, such as "?".
+    decimal, thousands
+        The marks before decimals, "." or ",", and between thousands, if there is one.
+    date
+        Columns of dates, to be used as numbers: names or patterns, with a format if the first rows
+        do not show it, such as "born=%d/%m/%Y".
 
     Examples
     --------
@@ -71,20 +82,27 @@ class Scan:
     def __init__(
         self, path: str | PathLike[str], *, label: str = "y",
         features: Sequence[str] | None = None, ignore: Sequence[str] = (),
-        delimiter: str | None = None,
+        delimiter: str | None = None, encoding: str | None = None,
+        na: Sequence[str] = (), decimal: str = ".", thousands: str | None = None,
+        date: Sequence[str] = (),
     ) -> None:  # fmt: skip
         if not isinstance(label, str):
             raise InputError(f"label must be the name of a column, got {label!r}")
-        self.table = scan_table(path, delimiter=delimiter)
-        if delimiter is not None and not self.table.is_text:
-            raise InputError(
-                f"delimiter={delimiter!r} is for text, not for a .{self.table.kind} file: leave "
-                "delimiter out"
-            )
+        self.table = scan_table(path, delimiter=delimiter, encoding=encoding, na=_listed(na))
+        for name, given in (("delimiter", delimiter), ("encoding", encoding)):
+            if given is not None and not self.table.is_text:
+                raise InputError(
+                    f"{name}={given!r} is for text, not for a .{self.table.kind} file: leave "
+                    f"{name} out"
+                )
         if twice := self.table.repeated:
             raise InputError(f"{path} has several columns named {twice[0]!r}: rename them")
-        chosen = choose_columns(self.table, label=label, features=features, ignore=ignore)
-        self.label, self.names = label, chosen.names
+        dates = named_formats(_listed(date))
+        cells = CellFormat(decimal, thousands, dates)
+        chosen = choose_columns(
+            self.table, label=label, features=features, ignore=ignore, cells=cells
+        )
+        self.label, self.names, self.cells = label, chosen.names, chosen.cells
         types = {self.table.data.schema.field(name).type for name in self.names}
         self._dtype = np.float32 if types <= set(SINGLE) else np.float64
 
@@ -108,11 +126,26 @@ class Scan:
         Labels are numbers to predict if `numbers`, otherwise classes.
         """
         fill = math.nan if missing else None
-        encoder = Encoder(tuple(Feature(name, "number", fill) for name in self.names))
+        encoder = Encoder(tuple(Feature(name, self._kind(name), fill) for name in self.names))
         return FileParts(
             self.table, self.label, self.names, len(self.names), encoder.transform, plain=True,
-            dtype=self._dtype, task=REGRESSION if numbers else None,
+            dtype=self._dtype, task=REGRESSION if numbers else None, cells=self.cells,
         )  # fmt: skip
+
+    def _kind(self, name: str) -> str:
+        """What cells of a feature say; rows that say another thing than the first are refused."""
+        if name not in self.cells.dates:
+            return "number"
+        rows, first = next(read_batches(self.table, self.table.files[0], [name]), (0, None))
+        if first is None:
+            return f"date:{ISO}"
+        numbered = np.arange(rows, rows + first.num_rows)
+        about: Any = {"source": str(self.table.files[0]), "rows": numbered, "cells": self.cells}
+        return stated_kind(Columns(tuple(numbered), first, **about), name) or f"date:{ISO}"
+
+
+def _listed(words: Sequence[str]) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +230,8 @@ class FileParts:
         """Names, sizes and times of the files, and their columns."""
         stats = [(path, path.stat()) for path in self.table.files]
         files = [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
-        return {"files": files, "columns": self.columns, **self.table.format()}
+        cells = {} if self.cells == CellFormat() else {"cells": asdict(self.cells)}
+        return {"files": files, "columns": self.columns, **self.table.format(), **cells}
 
     def keyed(self, labels: Sequence[Hashable]) -> list[Hashable]:
         """Labels as text would be read."""
