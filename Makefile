@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup demo test lint docs bench faults package lock clean help
+.PHONY: setup demo test lint docs bench faults package same lock clean help
 
 help:  ## show what there is to run
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -62,6 +62,9 @@ faults: $(READY)  ## kill servers and workers of a market 200 times on each data
 
 package: $(READY)  ## build wheel and sdist, and try them with every extra on the oldest and newest Python
 	$(BIN)/python packaging/check.py
+
+same: $(READY)  ## say whether this checkout behaves as another commit did: make same COMMIT=...
+	$(BIN)/python packaging/same.py $(COMMIT)
 
 lock:  ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --group docs --universal \

@@ -273,10 +273,14 @@ def test_values_in_leaves_are_exact(semivalue, data, trees, seed):
     if found is None:
         return
     check_values(found.values, cells(leaves_val, y_val, left_out=False), y, semivalue)
+    ends = abs(found.utility_all), abs(found.utility_none)
+    assert semivalue != "shapley" or abs(found.efficiency_gap()) <= 1e-12 * max(ends)
     mutual = or_refused(lambda: th.leaf_shapley(leaves, y, **about), y, empty)
     if mutual is None:
         return
     check_values(mutual.values, cells(leaves, y, left_out=True), y, semivalue)
+    ends = abs(mutual.utility_all), abs(mutual.utility_none)
+    assert semivalue != "shapley" or abs(mutual.efficiency_gap()) <= 1e-12 * max(ends)
 
 
 @pytest.mark.parametrize("semivalue", EVERY, ids=str)
@@ -369,6 +373,19 @@ def nearest_payments(cell, order, k, y, semivalue):
     return np.array(found)
 
 
+@pytest.mark.parametrize("far", [1e6, 1e12])
+def test_values_of_owners_in_a_forest_add_up(far):
+    rng = np.random.default_rng(0)
+    rows, y = rng.random((40, 2)), rng.normal(size=40)
+    y[7] = far
+    forest = th.grow_forest(rows, y, trees=4, task="regression")
+    about = {"forest": forest, "task": "regression", "empty": 0.25, "owners": np.arange(40) % 7}
+    found = th.owner_shapley(rows, y, **about)
+    assert abs(found.efficiency_gap()) < 1e-12 * abs(found.utility_none)
+    nobody = -sum((Fraction(each) - Fraction(0.25)) ** 2 for each in y)
+    assert found.utility_none == pytest.approx(float(nobody), rel=1e-14)
+
+
 # Parts, and what is refused
 
 
@@ -445,7 +462,8 @@ def test_whole_numbers_and_fractions_are_not_refused(far):
     rng = np.random.default_rng(0)
     y = rng.normal(size=200)
     y[7] = far
-    th.tknn_shapley(rng.random((200, 2)), y, rng.random((20, 2)), y[:20], **NEAR)
+    found = th.tknn_shapley(rng.random((200, 2)), y, rng.random((20, 2)), y[:20], **NEAR)
+    assert np.isfinite(found.values).all()
 
 
 # What is found

@@ -137,7 +137,7 @@ def embedding(rows, seed):
     return rng.normal(size=(rows, 70)) + 0.6 * y[:, None], y
 
 
-def test_embeddings_are_valued_by_a_gaussian_unless_a_box_is_asked_for(tmp_path):
+def test_distances_are_weighed_by_a_gaussian_unless_a_box_is_asked_for(tmp_path):
     X, y = embedding(120, 0)
     V, y_val = embedding(60, 1)
     paths = {name: tmp_path / f"{name}.npz" for name in ("train", "val")}
@@ -150,7 +150,7 @@ def test_embeddings_are_valued_by_a_gaussian_unless_a_box_is_asked_for(tmp_path)
         assert done.returncode == 0, done.stderr
         return th.Valuation.load(tmp_path / out), done.stderr
 
-    found, said = run()
+    found, said = run("--method", "tknn")
     reach = th.suggest_radius(V, y_val, kernel="gaussian")
     wanted = th.tknn_shapley(X, y, V, y_val, kernel="gaussian", radius=reach)
     np.testing.assert_allclose(found.values, wanted.values, atol=1e-12)

@@ -16,7 +16,7 @@ from pages import Page
 from sklearn import datasets
 from tabular import thresher
 
-from thresher.findings.leaks import LOOKED, find_leaks
+from thresher.findings.repeated_labels import LOOKED, find_leaks
 from thresher.report import gather
 
 KEEP = 1500  # rows of a table
@@ -386,6 +386,8 @@ def test_a_leak_in_files_larger_than_memory_is_found_by_some_rows_and_says_so():
     files = "p.parquet", "--validation", "v.parquet", "--metric", "euclidean", "--standardize"
     said = said_by("value", *files, "--memory", "2GB", "--out", "o.parquet")
     assert "column 'y_code' repeats the label (one to one, judged by 1,224 rows)" in said
+    line = re.search("without it: (.*)\n", said)[1]
+    assert "repeats" not in said_by(*shlex.split(line)[1:])
     assert not re.search(REASSURING, said)
 
 

@@ -252,7 +252,7 @@ def test_withdrawn_rows_leave_the_files_of_a_market_that_runs(served, members, t
 
     with sqlite3.connect(folder / "market.db") as reader:
         reader.execute("select count(*) from uploads").fetchone()
-        uploaded = [owner.upload(task, rows, salt=bytes([i]) * 32)["upload"] for i in range(3)]
+        uploaded = [owner.upload(task, rows, salt=bytes([i]) * 32)["id"] for i in range(3)]
         assert left() & {"market.db", "market.db-wal"}
         for upload in uploaded:
             owner.withdraw(task, upload)

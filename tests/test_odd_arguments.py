@@ -78,7 +78,7 @@ NUMBERS = {**BALL, "y": [0.0, 1.0], "y_val": [0.5], "task": "regression"}
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: th.tknn_shapley(**BALL, radius=10**400), "radius must be below 1.8e308, or infinity for all points, got an integer of 401 digits"),
+        (lambda: th.tknn_shapley(**BALL, radius=10**400), "radius must be a number >= 0, got an integer of 401 digits: pass infinity"),
         (lambda: th.tknn_shapley(**BALL, radius=-HUGE), "radius must be a number >= 0, got an integer of 5001 digits"),
         (lambda: th.knn_shapley(**BALL, k=HUGE), "k must be an integer <= 9007199254740992, got an integer of 5001 digits"),
         (lambda: th.knn_shapley(**BALL, k=-HUGE), "k must be an integer >= 1, got an integer of 5001 digits"),
@@ -101,3 +101,40 @@ def test_a_huge_integer_gives_a_short_message(call, message):
     with pytest.raises(th.InputError, match=message) as refused:
         call()
     assert len(str(refused.value)) < 200
+
+
+def foreign(call):
+    """The warnings of other libraries that a call gives, and what it returns."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = call()
+    return [each for each in caught if not issubclass(each.category, th.ThresherWarning)], found
+
+
+def test_targets_whose_squares_are_beyond_float64_give_a_finite_utility():
+    about = {"owners": OWNERS, "metric": "euclidean", "radius": 2.0, "task": "regression"}
+    plain = th.owner_shapley(X, X[:, 0], X_VAL, X_VAL[:, 0], **about)
+    large = 2.0**400
+    said, found = foreign(
+        lambda: th.owner_shapley(X, X[:, 0] * large, X_VAL, X_VAL[:, 0] * large, **about)
+    )
+    assert not said
+    np.testing.assert_allclose(found.values, plain.values * large**2, rtol=1e-12)
+    assert found.utility_all == pytest.approx(plain.utility_all * large**2, rel=1e-12)
+
+
+def test_warnings_of_other_libraries_do_not_leak():
+    labels = np.arange(30)
+    said, model = foreign(lambda: th.TKNNClassifier(metric="euclidean").fit(X, labels))
+    assert not said
+    assert len(model.classes_) == 30
+    for size in (1e160, 1e300):
+        assert not foreign(lambda size=size: th.forest_shapley(X * size, Y, trees=4))[0]
+
+        def noise(size=size):
+            with pytest.raises(
+                th.InputError, match="noise is beyond the range of float64: rescale"
+            ):
+                th.add_feature_noise(X * size, fraction=0.5, seed=1)
+
+        assert not foreign(noise)[0]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import shutil
@@ -16,9 +17,13 @@ import venv
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import waits
+from pyarrow import parquet
 
+import thresher as th
 from thresher.errors import installing
 
 ROOT = Path(__file__).parent.parent
@@ -153,3 +158,56 @@ def test_every_extra_is_tried_by_make_package():
     ]
     assert set(check.SMOKE) == {"", *extras}
     assert check.supported(sys.executable) == sys.version_info[:2]
+
+
+def script(name):
+    """A script of the folder `packaging`."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "packaging" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_comparison_of_two_commits_finds_a_bit_a_word_and_a_field(tmp_path, monkeypatch):
+    """What `make same` compares: planted changes are found, and nothing else is."""
+    monkeypatch.chdir(tmp_path)
+    same, worker = script("same"), script("same_worker")
+
+    def ran(number=0.1, word="radius", field="rank"):
+        def refuse():
+            raise th.InputError(f"{word} must be positive")
+
+        def write():
+            path = tmp_path / "v.parquet"
+            parquet.write_table(pa.table({"row": [0], field: [1]}), path)
+            return path
+
+        functions = {"value": lambda: np.array([1.0, number]), "refusal": refuse, "file": write}
+        return {name: worker.run(function) for name, function in functions.items()}
+
+    old = ran()
+    assert same.differences(old, ran()) == {}
+    assert {*same.differences(old, ran(number=np.nextafter(0.1, 1)))} == {"value"}
+    assert {*same.differences(old, ran(word="reach"))} == {"refusal"}
+    assert {*same.differences(old, ran(field="place"))} == {"file"}
+    assert {*same.differences(old, old | {"new": []})} == {"new"}
+    assert {*same.differences(old | {"gone": []}, old)} == {"gone"}
+
+
+def test_a_comparison_leaves_out_only_what_varies():
+    same = script("same")
+    wanted = same.template(["token 1a of 3 rows", "end"], ["token 2b of 3 rows", "end"])
+    assert same.difference(wanted, ["token 3c of 3 rows", "end"]) is None
+    assert same.difference(wanted, ["token 3c of 4 rows", "end"])[0] == 0
+    assert same.difference(wanted, ["token 3c of 3 rows", "End"])[0] == 1
+    assert same.difference(wanted, ["token 3c of 3 rows"])[0] == 1
+    assert same.template(["one"], ["one", "two"]) is None
+    assert same.differences({"varies": None}, {"varies": ["one"]}) == {}
+
+
+def test_a_comparison_has_hundreds_of_cases_with_a_name_each():
+    command = [sys.executable, ROOT / "packaging" / "same.py", "--list"]
+    for part, least in (("library", 600), ("command", 300), ("releases", 40)):
+        names = waits.run([*command, "--only", part], check=True).stdout.splitlines()
+        assert len({*names}) == len(names) > least
+        assert all(name.startswith(f"{part}: ") for name in names)

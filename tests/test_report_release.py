@@ -22,6 +22,8 @@ from thresher.report.private_release import Bought
 class Sealed:
     """A release of which nothing private can be asked for."""
 
+    ranks, warning = th.privacy.release.Release.ranks, th.privacy.release.Release.warning
+
     def __init__(self, found):
         self.record, self.price_list, self._drawn = found.record, found.price_list, found._drawn
         self.relative_error, self.table = found.relative_error, found.table
@@ -121,5 +123,5 @@ def test_releases_that_cannot_tell_their_error_say_so():
 
 def test_a_budget_that_buys_nothing_is_called_so():
     private = gather(None, release=release(seed=None)).private
-    poor = dataclasses.replace(private, bought=Bought(2.0, 0.5, 0.9))
+    poor = dataclasses.replace(private, bought=Bought(2.0, 0.5, 0.9), no_better=True)
     assert "no better than the 0.900 that costs no budget" in poor.verdict().sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,9 @@ class TKNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         _check_rounded(given, X)
         X = np.array(X)  # our own: its norms are computed once
-        check_classification_targets(y)
+        with warnings.catch_warnings():  # many classes are fine
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+            check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._points = Points(self._measure(X), codes.astype(np.int32))
         return self

@@ -81,13 +81,14 @@ def add_feature_noise(
         raise InputError("X has NaN or infinite values: drop or fill those rows")
     scale = check_number("scale", scale, least=0)
     chosen, rng = _choose(len(array), fraction, seed)
-    spread = scale * np.sqrt((array.astype(np.float64) ** 2).sum(axis=0))
-    noised = array.copy()
-    noise = rng.standard_normal((int(chosen.sum()), array.shape[1])) * spread
-    with np.errstate(over="ignore"):
+    noised, half = array.copy(), array.dtype == np.float16
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = scale * np.sqrt((array.astype(np.float64) ** 2).sum(axis=0))
+        noise = rng.standard_normal((int(chosen.sum()), array.shape[1])) * spread
         noised[chosen] = (array[chosen] + noise).astype(array.dtype)
     if not np.isfinite(noised).all():
-        raise InputError(f"the noise is beyond the range of {array.dtype}: use X.astype('float32')")
+        way_out = "use X.astype('float32')" if half else "rescale the features"
+        raise InputError(f"the noise is beyond the range of {array.dtype}: {way_out}")
     return noised, chosen
 
 

@@ -35,7 +35,7 @@ from thresher.inputs.precomputed import Distances
 from thresher.kernels.order import move_to_front
 from thresher.kernels.recursion import add_values
 from thresher.neighbors.closest import closest
-from thresher.neighbors.directions import tie_directions, warn_of_one_feature
+from thresher.neighbors.parallel_rows import tie_directions, warn_of_one_feature
 from thresher.neighbors.sorting import Bench, Source, order, orders, sources
 from thresher.progress import progress_bar
 from thresher.regression import CLASSES, REGRESSION, check_task, checked_points

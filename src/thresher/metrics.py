@@ -33,8 +33,8 @@ UNIT = 2.0**-24  # half the distance from 1 to the next float32
 class Rows:
     """A checked table, and the squared length of each row, relative to a `center` if it has one.
 
-    With `leaders`, another row stands for each: see `neighbors.directions`. Its numbers come from
-    the functions below, not from `array`.
+    With `leaders`, another row stands for each: see `neighbors.parallel_rows`. Its numbers come
+    from the functions below, not from `array`.
     """
 
     array: Features

@@ -318,6 +318,8 @@ def _write(found: Any, out: Path, report: Path | None, *, force: bool) -> None:
         say(f"wrote {report}")
     if found.relative_error is not None:
         say(f"expected relative error {found.relative_error:.3g}")
+    if found.warning:
+        say(found.warning)
     show_json(dict(found.record))
 
 

@@ -273,9 +273,10 @@ def _labels(task: str, y: Any, validation: Path, y_val: Any) -> tuple[Any, Any]:
 def _error(found: Any) -> str:
     """What to say about the error of a release."""
     stated = found.relative_error
+    more = f"; {found.warning}: spend more, or nothing" if found.warning else ""
     if stated is None:
-        return f"; its error is unknown: {found.error.why}"
-    return f"; expected relative error {stated:.3g}"
+        return f"; its error is unknown: {found.error.why}{more}"
+    return f"; expected relative error {stated:.3g}{more}"
 
 
 def _say_charge(path: Path, record: Mapping[str, Any]) -> None:

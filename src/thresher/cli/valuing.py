@@ -181,7 +181,8 @@ def _said(done: Any, out: Path | None) -> dict[str, Any]:
         "leaks": {name: vars(leak) for name, leak in done.leaks.items()},
         "forecast": None
         if done.forecast is None
-        else {"poor": done.forecast.poor, "right": done.forecast.right, "why_look": done.why_look},
+        else {"poor": done.forecast.poor, "right": done.forecast.right},
+        "why_look": done.why_look or None,
         "by_owner": None
         if done.by_owner is None
         else {str(owner): worth for owner, worth in done.by_owner.items()},

@@ -127,8 +127,8 @@ class Silo:
         if not task.is_private and self._ledger is not None:
             raise InputError(
                 "a ledger cannot be used with a task without noise, which fits no budget: "
-                f"{either('pass ledger=None', 'leave it out')}, or take part in a task with "
-                "noise"
+                f"{either('pass ledger=None', 'leave the ledger out')}, or take part in a task "
+                "with noise"
             )
         if task.is_private and self._ledger is None:
             warnings.warn(NO_LEDGER, ThresherWarning, stacklevel=2)

@@ -28,7 +28,7 @@ from thresher.inputs.coded import Coded
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
-from thresher.neighbors.directions import tie_directions
+from thresher.neighbors.parallel_rows import tie_directions
 from thresher.passes.votes import leaf_votes
 from thresher.regression import REGRESSION
 from thresher.valuation import Valuation

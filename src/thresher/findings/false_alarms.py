@@ -22,6 +22,7 @@ from thresher.passes.walk import count
 MOST_POINTS = 4000  # validation points that are judged
 MOST_COUNTS = 50_000_000  # classes times validation points
 PURPOSE = 5
+UNCHECKED = "nobody checked the rows that judge them, either"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class FalseAlarms:
     def why_look(self, flagged: int, points: int) -> str:
         """Why nobody should change the flagged points without a look; empty if one may."""
         if not self.trusted:
-            return "nobody checked the rows that judge them, either"
+            return UNCHECKED
         right = self.wrong_share(flagged, points)
         if right >= LEAST_RIGHT:
             return ""

@@ -41,9 +41,9 @@ from thresher.inputs.grids import Grid
 from thresher.knn import knn_shapley
 from thresher.metrics import Rows
 from thresher.neighbors.closest import closest
-from thresher.neighbors.directions import tie_directions
 from thresher.neighbors.forests import Forest
 from thresher.neighbors.kernel import Kernel
+from thresher.neighbors.parallel_rows import tie_directions
 from thresher.passes.target_span import TargetSpan
 from thresher.passes.votes import Votes, leaf_regression
 from thresher.passes.walk import pay_while_counting

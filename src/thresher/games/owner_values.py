@@ -87,7 +87,9 @@ class OwnerGames:
         found = np.where(points > 0, shares, self.weight * self.empty)
         if self.square:
             found = found + self.weight * self.apart
-            found = -found * found / np.where(self.weight > 0, self.weight, 1.0)
+            size = np.frexp(found)[1]  # of targets whose squares float64 does not hold
+            found, weight = np.ldexp(found, -size), np.ldexp(self.weight, -size)
+            found = np.ldexp(-found * found / np.where(weight > 0, weight, 1.0), size)
         return float(found.sum()) + self.rest
 
     def _values(self, semivalue: Semivalue) -> Callable[[int, int], Floats]:

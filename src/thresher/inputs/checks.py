@@ -69,9 +69,9 @@ def check_radius(radius: object) -> float:
         with contextlib.suppress(OverflowError, TypeError, ValueError):
             number = float(radius)
     if not number >= 0:
-        long = isinstance(radius, int) and radius > 0
-        wanted = "below 1.8e308, or infinity for all points" if long else "a number >= 0"
-        raise InputError(f"{option('radius')} must be {wanted}, got {quoted(radius)}")
+        long = isinstance(radius, int) and radius > 1
+        way_out = ": pass infinity for all points" if long else ""
+        raise InputError(f"{option('radius')} must be a number >= 0, got {quoted(radius)}{way_out}")
     if 0 < number < SMALLEST_RADIUS:
         raise InputError(
             f"{option('radius')} must be 0 or at least {SMALLEST_RADIUS:g}, got {quoted(radius)}"

@@ -63,7 +63,8 @@ def grow(
                     settings["n_jobs"] = thread_count()
                 # one target that is far off would decide every split
                 kept = codes[rows] if is_classifier(model) else brought_in(codes[rows])
-                fitted = clone(model).set_params(**settings).fit(features[rows], kept)
+                with np.errstate(over="ignore", invalid="ignore"):  # it sums columns to find gaps
+                    fitted = clone(model).set_params(**settings).fit(features[rows], kept)
                 check_whole_rows(fitted)
                 known = fitted.classes_ if is_classifier(fitted.estimators_[0]) else None
                 found += [Tree.of(one.tree_, split, fold, known) for one in fitted.estimators_]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ from thresher.errors import InputError, option
 from thresher.inputs.checks import check_count
 from thresher.price_list import PriceList
 from thresher.privacy.accountants import Adjacency, Cost, Filter, Unit, pure_mu, pure_scale
-from thresher.privacy.cell_map import CellMap, nonnegative
+from thresher.privacy.cell_counts import CellCounts, Drawn, lonely
+from thresher.privacy.cell_map import CellMap
 from thresher.privacy.contributions import Contributions
-from thresher.privacy.design import DRAWS, OWNER_SCALE, UNKNOWN_SIZE, Design, Setting
+from thresher.privacy.design import OWNER_SCALE, UNKNOWN_SIZE, Design, Setting
 from thresher.privacy.noise import Noise
-from thresher.privacy.public_rows import priceable, total_deviations
 
 MOST_CELLS = 30
+LONELY = "most validation points are near no other, so they do not show how far off prices are"
 ROWS_A_CELL = 5  # public rows that a cell should have on average
 
 
@@ -84,8 +86,10 @@ class CellsDesign(Design):
 
     @property
     def untold(self) -> str:
-        """Why there is no error: one vote hides how many points its owner has; or ""."""
-        return "" if self.setting.knows_size else UNKNOWN_SIZE
+        """Why there is no error: owners of unknown size, lonely validation points; or ""."""
+        if not self.setting.knows_size:
+            return UNKNOWN_SIZE
+        return LONELY if lonely(self.map.public.near) else ""
 
     @property
     def record(self) -> dict[str, Any]:
@@ -131,43 +135,59 @@ class CellsDesign(Design):
 
     def prices(self, release: Integers) -> PriceList:
         """Prices at the counts that the histogram implies."""
-        table = np.concatenate(self.map.counts(nonnegative(release * self._points_a_vote)))
-        return self.setting.prices(priceable(table, total_deviations(self._draws(release))))
+        return self.setting.prices(self._drawn(release).expected)
 
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Prices at other counts that the histogram leaves likely."""
-        draws = self._draws(release)
-        deviation = total_deviations(draws)
-        return [self.setting.prices(priceable(draw, deviation)) for draw in draws]
+        halves = (np.split(table, 2) for table in self._drawn(release).tables)
+        return [self.setting.prices((same, other)) for same, other in halves]
 
-    def row_weights(self, release: Integers) -> Floats:
-        """How many points each public row stands for: class shares of the points may differ."""
-        public = self.map.public
-        codes = public.codes[public.rows]
-        points = nonnegative(release * self._points_a_vote).sum(axis=0)
-        rows = np.bincount(codes, minlength=len(points))
-        return np.asarray((points / np.maximum(rows, 1))[codes])
+    def drawn_errors(self, release: Integers, ours: Floats, drawn: Floats) -> Floats:
+        """The relative error for each draw, if its counts and prices are the true ones.
+
+        Public rows stand for points, as many as the draw says. More points than rows may be near a
+        validation point. Their number is that of the draw, too, and they are taken to be near no
+        other.
+        """
+        public, found = self.map.public, []
+        known = self._drawn(release)
+        near, same = public.near, public.same
+        for table, weights, theirs in zip(known.tables, known.weights, drawn, strict=True):
+            by_rows = np.concatenate([weights @ (near & same), weights @ (near & ~same)])
+            more = np.maximum(table - by_rows, 0.0)
+            missed, true = (
+                float(weights @ public.worth(prices) ** 2 + more @ prices.ravel() ** 2)
+                for prices in (theirs - ours, theirs)
+            )
+            found.append(math.sqrt(missed / max(true, 1e-300)))
+        return np.array(found)
 
     def misfit(self, release: Integers) -> float:
         """How much more points and public rows differ over the cells than chance explains."""
-        return self.map.misfit(release * self._points_a_vote, 2 * self._spread**2)
+        return self.map.misfit(release * self._points_a_vote, self._noise_of_bins**2)
 
-    def _draws(self, release: Integers) -> Floats:
-        """Random tables of counts that are likely given the histogram, one per row.
+    def _drawn(self, release: Integers) -> Drawn:
+        """Counts that the histogram leaves likely."""
+        key = release.tobytes()
+        if key not in self._known:
+            self._known.clear()  # several methods ask for the same one
+            histogram = np.multiply(release, self._points_a_vote, dtype=np.float64)
+            units = float(histogram.sum()) / (self.setting.points_per_owner or 1)
+            self._known[key] = self._counts.drawn(histogram, self._noise_of_bins, units)
+        return self._known[key]
 
-        Each draw adds noise to the estimated histogram and estimates it again. The error of that
-        estimate shows how far the first one may be from the true histogram, including its bias.
-        """
-        random, found = np.random.default_rng(0), nonnegative(release * self._points_a_vote)
-        points, drawn = max(float(found.sum()), 1.0), []
-        for _ in range(DRAWS):
-            again = nonnegative(found + random.laplace(0, self._spread, found.shape))
-            drawn.append(np.concatenate(self.map.drawn_counts(2 * found - again, points, random)))
-        return np.array(drawn)
+    @cached_property
+    def _known(self) -> dict[bytes, Drawn]:
+        return {}
+
+    @cached_property
+    def _counts(self) -> CellCounts:
+        return CellCounts(self.map)
 
     @property
-    def _spread(self) -> float:
-        return self.laplace_scale * self._points_a_vote
+    def _noise_of_bins(self) -> float:
+        """The standard deviation of the noise in a bin, in points."""
+        return _deviation(self.laplace_scale) * self._points_a_vote
 
     @property
     def _shape(self) -> tuple[int, int]:

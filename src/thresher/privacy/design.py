@@ -214,9 +214,18 @@ class Design(Protocol):
     def drawn_prices(self, release: Integers) -> list[PriceList]:
         """Other price lists that are as likely, given the noise."""
 
-    def row_weights(self, release: Integers) -> Floats | None:  # noqa: ARG002
-        """How many points each public row stands for; None if all stand for equally many."""
-        return None
+    def drawn_errors(self, release: Integers, ours: Floats, drawn: Floats) -> Floats:  # noqa: ARG002
+        """The relative error of member prices if drawn ones are right: for all, or for each draw.
+
+        Public rows stand for points.
+        """
+        public = self.setting.public()
+        assert public is not None  # noqa: S101 - by those who call
+        values = public.worth(ours)
+        missed = public.worth(drawn) - values
+        weights = np.ones(len(values))
+        power = max(values**2 @ weights, 1e-300)
+        return np.sqrt([float((missed**2 @ weights).mean() / power)])
 
     def misfit(self, release: Integers) -> float:  # noqa: ARG002
         """How much more points and validation set differ than chance explains; 1 if unknown."""

@@ -28,6 +28,12 @@ UNLIKE = (
     "the points differ from the validation set by more than chance, so that it does not show how "
     "far off their values are"
 )
+TAILS, WIDE = (0.1, 0.9), 3.0  # errors within them may differ by this factor
+UNSURE = (
+    "it leaves too much open for a figure: errors that differ by more than a factor of "
+    f"{WIDE:g} are likely"
+)
+NO_BETTER = "zero_budget_score, which is free, is expected to rank points at least as well"
 STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10
 
 
@@ -81,7 +87,8 @@ class _Outcome:
         about = self.record
         budget = f"epsilon={about['epsilon']:g}, delta={about['delta']:g}"
         what = f"{about['mechanism']}, {budget}, {about['adjacency']}, {about['unit']}"
-        return f"{type(self).__name__}({what}{', stored' if self.stored else ''})"
+        more = f"{', stored' if self.stored else ''}{', ' if self.warning else ''}{self.warning}"
+        return f"{type(self).__name__}({what}{more})"
 
     @property
     def unusable(self) -> dict[int, str]:
@@ -142,7 +149,15 @@ class _Outcome:
             return "there are no validation points to stand in for the points"
         if self.is_noise:
             return "its table cannot be told from noise"
-        return UNLIKE if self._design.misfit(self.table) > MOST_MISFIT else ""
+        if self._design.misfit(self.table) > MOST_MISFIT:
+            return UNLIKE
+        low, high = np.quantile(self._drawn_errors, TAILS)
+        return UNSURE if high > WIDE * low else ""
+
+    @cached_property
+    def _drawn_errors(self) -> Floats:
+        drawn = np.array([each.member_prices for each in self._drawn])
+        return self._design.drawn_errors(self.table, self.price_list.member_prices, drawn)
 
     @cached_property
     def relative_error(self) -> float | None:
@@ -150,15 +165,38 @@ class _Outcome:
 
         `error.why` says why it is unknown.
         """
-        public = self._design.setting.public()
-        if public is None or self.why_untold:
+        return None if self.why_untold else float(np.sqrt((self._drawn_errors**2).mean()))
+
+    @cached_property
+    def ranks(self) -> tuple[float, float] | None:
+        """The rank agreement with exact values to expect: of these values, of the free score.
+
+        None if it is unknown. Validation points stand in for points, and price lists that the
+        noise leaves as likely for the exact one: nothing private is looked at.
+        """
+        from thresher.privacy.plan import rank_agreement
+
+        setting = self._design.setting
+        public = setting.public()
+        if public is None or self._design.untold:
             return None
-        values = public.worth(self.price_list.member_prices)
-        missed = public.worth(np.array([each.member_prices for each in self._drawn])) - values
-        weights = self._design.row_weights(self.table)
-        if weights is None:
-            weights = np.ones(len(values))
-        return float(np.sqrt((missed**2 @ weights).mean() / max(values**2 @ weights, 1e-300)))
+        truths = [public.worth(each.member_prices) for each in self._drawn]
+        both = (self.price_list.member_prices, setting.free_prices())
+        with np.errstate(invalid="ignore"):
+            ours, free = (
+                float(np.mean([rank_agreement(public.worth(prices), each) for each in truths]))
+                for prices in both
+            )
+        return None if math.isnan(ours) else (ours, free)
+
+    @property
+    def warning(self) -> str:
+        """That the zero-budget score probably ranks points at least as well; or "".
+
+        So it does if the table cannot be told from noise: what is left is the validation set.
+        """
+        worse = self.ranks is not None and self.ranks[0] <= self.ranks[1]
+        return NO_BETTER if worse or self.is_noise else ""
 
     @property
     def is_noise(self) -> bool:

@@ -6,7 +6,6 @@ public validation set, so that two sets of points with the same release have the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -75,6 +74,7 @@ class PrivateRelease:
     bought: Bought | None
     why_not: str  # where the release cannot tell what the budget bought
     prices: PriceSpread | None  # None for releases without prices
+    no_better: bool = False  # in ranks, than the score that costs no budget
     name: ClassVar[str] = "bought"
     title: ClassVar[str] = "What the budget bought"
 
@@ -100,7 +100,7 @@ class PrivateRelease:
             found.append(f"The mechanism {self.record['mechanism']} {caveat}.")
         if self.bought is None:
             found.append(f"It is not known what the budget bought: {self.why_not}.")
-        elif self.bought.rank_agreement <= self.bought.zero_budget:
+        if self.no_better:
             found.append(
                 "The score that costs no budget ranks points at least as well: spend more, or "
                 "nothing."
@@ -139,39 +139,30 @@ def describe_release(release: Any) -> PrivateRelease:
     prices: PriceList | None = release.price_list
     bought, why_not = _bought(release, prices)
     spread = _spread_prices(prices) if prices is not None and prices.side.kind == BALL else None
-    return PrivateRelease(release.record, bought, why_not, spread)
+    no_better = prices is not None and bool(release.warning)
+    return PrivateRelease(release.record, bought, why_not, spread, no_better)
 
 
 def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]:
     """How good the values are, or why that is not known.
 
-    Validation points stand in for points, and these are their values: at the released prices, at
-    prices that the noise leaves as likely, and by the zero-budget score.
+    Validation points stand in for points.
     """
-    from thresher.privacy.plan import rank_agreement
     from thresher.privacy.release import is_noise
 
     if prices is None:
         return None, "every value has its own noise, and what they have in common is not public"
-    error, setting = release.relative_error, release._design.setting
-    public = setting.public()
+    error = release.relative_error
     if is_noise(release._design, release.table):
         return None, (
             "its table cannot be told from noise, so it says only what the validation set says: "
             "the budget is too small for so few near points"
         )
-    if public is None or error is None:
+    if error is None:
         return None, release.why_untold
-    released, *likely = (public.worth(each.member_prices) for each in (prices, *release._drawn))
-    free = public.worth(setting.free_prices())
-    with np.errstate(invalid="ignore"):
-        stated, costless = (
-            float(np.mean([rank_agreement(ours, truth) for truth in likely]))
-            for ours in (released, free)
-        )
-    if math.isnan(stated):
+    if release.ranks is None:
         return None, "all validation points would be worth the same"
-    return Bought(error, stated, costless), ""
+    return Bought(error, *release.ranks), ""
 
 
 def _spread_prices(prices: PriceList) -> PriceSpread:

@@ -18,7 +18,7 @@ from thresher.inputs.checked_inputs import Points, Validation
 from thresher.inputs.checks import check_metric
 from thresher.inputs.labels import Classes
 from thresher.neighbors.closest import closest
-from thresher.neighbors.directions import tie_directions
+from thresher.neighbors.parallel_rows import tie_directions
 from thresher.price_list import PriceList
 from thresher.progress import Advance
 from thresher.report.leaf_witnesses import shared_leaves

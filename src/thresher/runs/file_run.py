@@ -32,7 +32,7 @@ from thresher.progress import Advance
 from thresher.runs.choice import choose_method, original_settings
 from thresher.runs.chosen_method import radius_of
 from thresher.runs.hints import run_hints
-from thresher.runs.leaks import Leaks, leak_hints, leaks_among
+from thresher.runs.leak_hints import Leaks, leak_hints, leaks_among
 from thresher.runs.roles import Guesses, guess_record, guess_roles, with_first_rows
 from thresher.runs.settings import Settings
 from thresher.runs.sources import (

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thresher.errors import InputError, in_options, message_of
-from thresher.runs.leaks import Leaks
+from thresher.runs.leak_hints import Leaks
 from thresher.runs.settings import Settings
 from thresher.tables.column_profile import Profile
 from thresher.tables.guesses import Guess

@@ -14,13 +14,13 @@ import pyarrow as pa
 from thresher.array_types import Integers
 from thresher.errors import LabelWarning, in_options
 from thresher.findings.advice import CALLED_WRONG
-from thresher.findings.false_alarms import count_false_alarms
+from thresher.findings.false_alarms import UNCHECKED, count_false_alarms
 from thresher.findings.label_findings import Findings
 from thresher.findings.review_list import review_list
 from thresher.runs.choice import original_settings
 from thresher.runs.chosen_method import Checked, grown, value_data
 from thresher.runs.hints import category_hints, doubtful_labels, empty_hints, id_hints, run_hints
-from thresher.runs.leaks import Leaks, leak_hints, leak_sentence, leaks_among
+from thresher.runs.leak_hints import Leaks, leak_hints, leak_sentence, leaks_among
 from thresher.runs.next_step import DECIDED, clean_command
 from thresher.runs.settings import Data, Settings
 from thresher.runs.sources import check_lengths, read_sources
@@ -130,12 +130,13 @@ class MemoryRun:
         if findings.forecast is not None:
             return findings.forecast.why_look()
         flagged = sum(findings.counts()[word] for word in CALLED_WRONG)
+        if flagged and "held_out" in self.record["validation"]:
+            return UNCHECKED
         if self.checked is None or not flagged:
             return ""
         alarms = count_false_alarms(
-            self.checked[1], self.valuation.params["radius"], seed=self.settings.seed,
-            trusted="held_out" not in self.record["validation"],
-        )  # fmt: skip
+            self.checked[1], self.valuation.params["radius"], seed=self.settings.seed, trusted=True
+        )
         return "" if alarms is None else alarms.why_look(flagged, len(findings))
 
     def cautions(self) -> list[str]:

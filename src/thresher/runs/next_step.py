@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from thresher.runs.leaks import Leaks, leak_sentence
+from thresher.runs.leak_hints import Leaks, leak_sentence, without_leaks
 from thresher.runs.settings import Settings
 from thresher.runs.unlabeled import unlabeled_path
 from thresher.tables.packing import inner_name, is_packed
@@ -73,16 +73,15 @@ def next_steps(
     act = clean_command(settings, record, {"values": str(out)}, changes)
     marked = suggestions[change] + suggestions["drop"]
     found = [f"change no row without a look: {why_look}"] if marked and why_look else []
-    lacking = [name for name, path in (("out", out), ("report", report)) if path is None]
-    files = " ".join(f"--{name} {FILES[name]}" for name in lacking)
-    again = f"{dataclasses.replace(settings, guess=()).command()} {files}"
     if out is None and report is None:
-        return [*found, f"to keep this and review the rows: {again}"] if decided else found
+        return (
+            [*found, f"to keep this and review the rows: {_again(settings)}"] if decided else found
+        )
     if report is not None and decided:
         found.append(f"to decide row by row: open {report}, save decisions.csv, then: {decided}")
     if marked and why_look:
         page = report is None and decided and not settings.in_parts
-        return [*found, f"to review the rows: {again}"] if page else found
+        return [*found, f"to review the rows: {_again(settings, out)}"] if page else found
     if marked:
         return [*found, f"to act on it: {act}"] if out is not None and act else found
     what = "target" if settings.numbers else "label"
@@ -104,13 +103,21 @@ def _leak_step(
     lacking = len(leaks) >= len(record["encoder"]["columns"])
     if lacking or record["settings"]["file"] != settings.file:  # which stood for a stream
         return f"nothing is known yet: {said}"
-    from thresher.runs.problems import without_leaks
+    again = without_leaks(settings, leaks)
+    line = again.command() if out is None and report is None else _again(again, out, report)
+    return f"nothing is known yet: {said}; without it: {line}"
 
-    files = {"out": out, "report": report}
-    words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
-    words += [f"--{each}" for each in ("force",) if words]
-    again = without_leaks(settings, leaks).command()
-    return f"nothing is known yet: {said}; without it: {shlex.join([*shlex.split(again), *words])}"
+
+def _again(settings: Settings, out: Path | None = None, report: Path | None = None) -> str:
+    """The command that values the table again and writes a page; what is there is replaced."""
+    files = {"out": out or FILES["out"], "report": report or FILES["report"]}
+    options = {name: [str(path)] for name, path in files.items()}
+    if settings.in_parts:  # which keep no rows to show
+        del options["report"]
+    options |= {} if out is None and report is None else {"force": []}
+    words = [word for name, entry in options.items() for word in (f"--{name}", *entry)]
+    command = dataclasses.replace(settings, guess=()).command()
+    return shlex.join([*shlex.split(command), *words])
 
 
 def rounded(value: float) -> str:

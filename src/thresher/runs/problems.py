@@ -23,13 +23,14 @@ from thresher.inputs.labels import is_missing
 from thresher.inputs.spelling import nearest
 from thresher.runs.choice import ARRAYS, choose_method
 from thresher.runs.hints import category_hint, label_hints
-from thresher.runs.leaks import Leaks, leak_hints, leaks_of_table
+from thresher.runs.leak_hints import Leaks, leak_hints, leaks_of_table
 from thresher.runs.roles import (
     find_roles,
     guess_record,
     look_at,
     name_guesses,
     no_label,
+    not_naming,
     with_first_rows,
 )
 from thresher.runs.settings import Settings
@@ -132,12 +133,8 @@ class ProblemSearch:
 
     def _take_out(self, name: str, **changes: Any) -> None:
         """Give a column another role than that of a feature, unless it is the only one named."""
-        named = {key: getattr(self.settings, key) for key in ("features", "categorical", "date")}
-        others = {
-            key: tuple(each for each in entries if each.partition("=%")[0] != name)
-            for key, entries in named.items()
-        }
-        if others["features"] or not named["features"]:  # none would mean all columns
+        others = not_naming(self.settings, name)
+        if others["features"] or not self.settings.features:  # none would mean all columns
             self.fix(**others, **changes)
 
     @contextlib.contextmanager
@@ -403,11 +400,3 @@ def _has_gaps(table: Table, name: str) -> bool:
     if name not in table.data.column_names:
         return False
     return any(map(is_missing, entries_of(table, name, "label")))
-
-
-def without_leaks(settings: Settings, leaks: Leaks) -> Settings:
-    """The settings that leave out the columns that repeat the label."""
-    search = ProblemSearch(dataclasses.replace(settings, guess=()))
-    for name in leaks:
-        search.leave_out(name)
-    return search.settings

@@ -147,3 +147,12 @@ def no_label(table: Table, known: list[Profile]) -> InputError:
         f"{table.name} has no column {USUAL!r}, and none that is plainly the labels: name it with "
         f"{option('label')}{what}"
     )
+
+
+def not_naming(settings: Settings, name: str) -> dict[str, tuple[str, ...]]:
+    """The columns that settings name as features, categories and dates, without this one."""
+    named = {key: getattr(settings, key) for key in ("features", "categorical", "date")}
+    return {
+        key: tuple(each for each in entries if each.partition("=%")[0] != name)
+        for key, entries in named.items()
+    }

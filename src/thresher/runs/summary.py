@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from thresher.findings.advice import CALLED_WRONG, SUGGESTIONS
 from thresher.findings.forecast import Forecast
-from thresher.runs.leaks import Leaks
+from thresher.runs.leak_hints import Leaks
 from thresher.runs.memory_run import MemoryRun
 from thresher.runs.settings import Settings
 from thresher.valuation import Valuation

@@ -33,6 +33,7 @@ from thresher.ranking import average_ranks
 LOOKED = 1 << 12  # rows that are looked at
 GLANCED = 1 << 9  # rows by which most columns are passed over
 CODES = 60  # different values that are taken one by one, and not as numbers in order
+ROWS_EACH = 5  # of each such value, in the mean: those of fewer rows may be names of groups
 SKILL = 0.9  # of the labels that the most frequent one does not tell: the least of a leak
 GLANCED_SKILL = 0.8  # the same for the first rows, which tell less
 AGREE = 0.9  # of the labels that the others contradict: the least of a leak
@@ -148,7 +149,7 @@ def _answer(place: int, column: Floats, labels: Integers, known: Flags) -> Answe
     classes = int(labels.max()) + 1
     own = labels[known]
     values, codes = np.unique(column[known], return_inverse=True)
-    if len(values) <= max(CODES, 2 * classes):
+    if _few(len(values), len(own), classes):
         told = _most_frequent(codes, own, (len(values), classes))
     else:
         told = _nearest(column[known], own)
@@ -161,6 +162,11 @@ def _answer(place: int, column: Floats, labels: Integers, known: Flags) -> Answe
     repeats = bool(len(values) == present)
     exact = repeats and pairs == present and _beyond_chance(times[times > 0])
     return Answer(place, known, said, said == labels, skill, exact, repeats, share)
+
+
+def _few(values: int, rows: int, classes: int) -> bool:
+    """Whether a column has so few values that each is taken by itself, and not as a number."""
+    return values <= min(max(CODES, 2 * classes), rows / ROWS_EACH)
 
 
 def _most_frequent(codes: Integers, labels: Integers, shape: tuple[int, int]) -> Integers:
@@ -192,10 +198,11 @@ def _compare_classes(
     answer: Answer, column: Floats, rest: Floats, labels: Integers, seed: int
 ) -> float | None:
     """The share of labels that all other columns tell; None if the column is no leak."""
+    from thresher.findings.leaf_findings import forest_findings
+
     assert answer.right is not None  # noqa: S101 - labels are classes
     if not _clustered(column[answer.known], labels[answer.known]):
         return None
-    from thresher.findings.leaf_findings import forest_findings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ThresherWarning)
@@ -212,7 +219,7 @@ def _compare_classes(
 
 def _clustered(column: Floats, labels: Integers) -> bool:
     """Whether a column has few values, or else a narrow cluster for each label."""
-    if len(np.unique(column)) <= max(CODES, 2 * (int(labels.max()) + 1)):
+    if _few(len(np.unique(column)), len(column), int(labels.max()) + 1):
         return True
     present = np.unique(labels)
     groups = [column[(labels == label) & ~np.isnan(column)] for label in present]
@@ -254,8 +261,9 @@ def _compare_ranks(
     answer: Answer, column: Floats, rest: Floats, targets: Floats, seed: int
 ) -> float | None:
     """How well all other columns tell targets, as a correlation; None if the column is no leak."""
-    del column
     from thresher.findings.leaf_findings import forest_findings
+
+    del column
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ThresherWarning)

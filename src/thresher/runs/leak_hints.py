@@ -11,8 +11,9 @@ import numpy as np
 
 from thresher.array_types import Floats
 from thresher.errors import InputError, option
-from thresher.findings.leaks import LOOKED, Leak, find_leaks
+from thresher.findings.repeated_labels import LOOKED, Leak, find_leaks
 from thresher.inputs.coded import Coded
+from thresher.runs.roles import not_naming
 from thresher.runs.settings import Settings
 from thresher.tables.columns import Columns
 from thresher.tables.encoder import Encoder, TreeEncoder
@@ -29,7 +30,7 @@ def leaks_among(
     columns = [_column(X[:, lo:hi]) for lo, hi in pairwise(starts)]
     if not columns:
         return {}
-    known = np.array(labels, np.float64) if settings.numbers else Coded.of(labels).codes
+    known = np.array(list(labels), np.float64) if settings.numbers else Coded.of(labels).codes
     found = find_leaks(np.stack(columns, axis=1), known, numbers=settings.numbers)
     return {features[leak.column].name: leak for leak in found}
 
@@ -105,3 +106,12 @@ def leak_sentence(leaks: Leaks, what: str) -> str:
     shown = names[0] if one else f"{', '.join(names[:-1])} and {names[-1]}"
     does = f"column {shown} {verb}s" if one else f"columns {shown} {verb}"
     return f"{does} the {what}, so a wrong one cannot stand out"
+
+
+def without_leaks(settings: Settings, leaks: Leaks) -> Settings:
+    """The settings that leave the leaks out."""
+    found = dataclasses.replace(settings, guess=())
+    for name in leaks:
+        others: Any = not_naming(found, name)
+        found = dataclasses.replace(found, ignore=(*found.ignore, name), **others)
+    return found
