@@ -148,12 +148,10 @@ def _bought(release: Any, prices: PriceList | None) -> tuple[Bought | None, str]
 
     Validation points stand in for points.
     """
-    from thresher.privacy.release import is_noise
-
     if prices is None:
         return None, "every value has its own noise, and what they have in common is not public"
     error = release.relative_error
-    if is_noise(release._design, release.table):
+    if release.is_noise:
         return None, (
             "its table cannot be told from noise, so it says only what the validation set says: "
             "the budget is too small for so few near points"
