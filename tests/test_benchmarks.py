@@ -193,6 +193,17 @@ def test_the_page_of_privacy_has_the_errors_that_releases_state():
             assert f"| {int(judges):,}, {epsilon:g} | {cells} |" in page
 
 
+def test_the_page_of_privacy_has_what_single_releases_do():
+    text = (ROOT / "docs" / "privacy.md").read_text()
+    page = (RESULTS / "stated-errors.md").read_text().split("## Single releases")[1]
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    assert all(line in text for line in lines[:4])
+    row = next(line for line in lines if line.startswith("| cells | "))
+    _, _, close, inside, _ = (cell.strip() for cell in row.strip("| ").split("|")[1:])
+    assert float(close) >= 0.8
+    assert float(inside.split(",")[0]) >= 0.85
+
+
 def test_the_page_of_kernels_has_what_they_find():
     text = (ROOT / "docs" / "kernels.md").read_text()
     page = (RESULTS / "kernel-detection.md").read_text()

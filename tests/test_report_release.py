@@ -12,7 +12,7 @@ from releases import X_VAL, Y_VAL, X, Y, exact, release
 
 import thresher as th
 from thresher.errors import InputError
-from thresher.privacy.plan import rank_agreement
+from thresher.ranking import rank_agreement
 from thresher.report import gather, render
 from thresher.report.private_release import Bought
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,3 +43,17 @@ def agreement(one: Floats, other: Floats) -> float:
         return float("nan") if max(lengths) == 0 else 0.0
     rho = max(0.0, float(ranks[0] @ ranks[1]) / (lengths[0] * lengths[1]))
     return min(1.0, 2 * rho / (1 + rho))
+
+
+def rank_agreement(values: Floats, truth: Floats) -> float:
+    """Spearman's rank correlation; NaN if one side is constant.
+
+    Examples
+    --------
+    >>> rank_agreement(np.array([0.0, 1.0, 5.0]), np.array([2.0, 3.0, 4.0]))
+    1.0
+    """
+    ours, theirs = average_ranks(values), average_ranks(truth)
+    if ours.std() == 0 or theirs.std() == 0:
+        return math.nan
+    return float(np.corrcoef(ours, theirs)[0, 1])

@@ -29,7 +29,7 @@ from thresher.privacy.noise import Seeded
 from thresher.privacy.public_rows import LEAST_ROWS, Public, as_points
 from thresher.privacy.release import is_hidden, over_noise
 from thresher.privacy.release_setting import RINGS, Game, design_release, release_setting
-from thresher.ranking import average_ranks
+from thresher.ranking import rank_agreement
 from thresher.regression import CLASSES
 
 TRIALS = 4
@@ -211,17 +211,3 @@ def _drawn(setting: Setting, n: int, seed: int) -> Contributions:
 def _relative(values: Floats, truth: Floats) -> float:
     power = float((truth**2).mean())
     return float(np.sqrt(((values - truth) ** 2).mean() / power)) if power > 0 else math.nan
-
-
-def rank_agreement(values: Floats, truth: Floats) -> float:
-    """Spearman's rank correlation; NaN if one side is constant.
-
-    Examples
-    --------
-    >>> rank_agreement(np.array([0.0, 1.0, 5.0]), np.array([2.0, 3.0, 4.0]))
-    1.0
-    """
-    ours, theirs = average_ranks(values), average_ranks(truth)
-    if ours.std() == 0 or theirs.std() == 0:
-        return math.nan
-    return float(np.corrcoef(ours, theirs)[0, 1])

@@ -21,6 +21,7 @@ from thresher.privacy.contributions import Contributions
 from thresher.privacy.design import Design
 from thresher.privacy.names import number_owners
 from thresher.privacy.private_points import PrivatePoints
+from thresher.ranking import rank_agreement
 
 FORMAT = "thresher.release/1"
 MOST_MISFIT = 4.0  # of points and validation set, as a multiple of what chance gives
@@ -33,7 +34,7 @@ UNSURE = (
     "it leaves too much open for a figure: errors that differ by more than a factor of "
     f"{WIDE:g} are likely"
 )
-NO_BETTER = "zero_budget_score, which is free, is expected to rank points at least as well"
+NO_BETTER = "zero_budget_score, which is free, may rank points as well or better"
 STEPS = 2.0  # expected errors on each side of an interval; measured to hold about 9 in 10
 
 
@@ -174,8 +175,6 @@ class _Outcome:
         None if it is unknown. Validation points stand in for points, and price lists that the
         noise leaves as likely for the exact one: nothing private is looked at.
         """
-        from thresher.privacy.plan import rank_agreement
-
         setting = self._design.setting
         public = setting.public()
         if public is None or self._design.untold:
@@ -191,7 +190,7 @@ class _Outcome:
 
     @property
     def warning(self) -> str:
-        """That the zero-budget score probably ranks points at least as well; or "".
+        """That the zero-budget score may rank points as well or better; or "".
 
         So it does if the table cannot be told from noise: what is left is the validation set.
         """

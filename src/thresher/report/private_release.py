@@ -102,7 +102,7 @@ class PrivateRelease:
             found.append(f"It is not known what the budget bought: {self.why_not}.")
         if self.no_better:
             found.append(
-                "The score that costs no budget ranks points at least as well: spend more, or "
+                "The score that costs no budget may rank points as well or better: spend more, or "
                 "nothing."
             )
         return tuple(found)
