@@ -12,6 +12,7 @@ from releases import X_VAL, Y_VAL, X, Y, exact, release
 
 import thresher as th
 from thresher.errors import InputError
+from thresher.privacy.release import Release
 from thresher.ranking import rank_agreement
 from thresher.report import gather, render
 from thresher.report.private_release import Bought
@@ -22,7 +23,7 @@ from thresher.report.private_release import Bought
 class Sealed:
     """A release of which nothing private can be asked for."""
 
-    ranks, warning = th.privacy.release.Release.ranks, th.privacy.release.Release.warning
+    ranks, warning, is_noise = Release.ranks, Release.warning, Release.is_noise
 
     def __init__(self, found):
         self.record, self.price_list, self._drawn = found.record, found.price_list, found._drawn
