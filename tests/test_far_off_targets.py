@@ -136,15 +136,15 @@ def problems(draw):
     return *points, *judges, empty
 
 
-def or_refused(function, *targets):
+def or_refused(function, *targets, times=1e12, said="would be rounded"):
     """What a function returns; None where it rightly refuses targets that would be rounded."""
     sizes = np.abs(np.concatenate([np.atleast_1d(each) for each in targets]))
-    if sizes.max() <= 1e12 * min(sizes[sizes > 0], default=1.0):
+    if sizes.max() <= times * min(sizes[sizes > 0], default=1.0):
         return function()
     try:
         return function()
     except th.InputError as error:
-        if "would be rounded" not in str(error):
+        if said not in str(error) and "would be rounded" not in str(error):
             raise
         return None
 
@@ -319,7 +319,10 @@ def test_price_lists_are_exact(semivalue, data, new, kernel):
     check_values(prices.values(rows, y), cells, y, semivalue)
     other = y.copy()
     other[0] = new
-    moved = or_refused(lambda: prices.values(rows[:1], y[:1], label=new), y_val, new, largest)
+    moved = or_refused(
+        lambda: prices.values(rows[:1], y[:1], label=new),
+        *(y, y_val, new, largest), times=1e4, said="lost to rounding",
+    )  # fmt: skip
     if moved is None:
         return
     players, most, wanted = [[i] for i in range(len(y))], 0.0, 0.0
@@ -455,6 +458,25 @@ def test_bounds_that_are_too_wide_are_refused_where_points_are_counted():
     with pytest.raises(th.InputError, match="too wide for 1 in y in row 0"):
         counts.add(X[:2], [1.0, 2.0])
     assert not counts.table.any()
+
+
+def test_what_a_far_off_member_would_be_worth_is_refused_or_right():
+    rows, about = [[0.0], [0.1], [0.2], [0.3]], NEAR | {"bounds": (-1e10, 1e10)}
+    wanted = th.tknn_shapley(rows, [1.0, 2.0, 3.0, 2.5], V, [1.0, 2.0], **NEAR).values[3]
+    for far in (4.0, 100.0, 1e4, 1e9):
+        counts = th.NeighborCounts(V, [1.0, 2.0], **about).add(rows, [1.0, 2.0, 3.0, far])
+        prices = counts.price_list()
+        if far < 1e5:
+            found = prices.values(rows[3:], [far], label=2.5)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+        else:
+            with pytest.raises(th.InputError, match="row 0 with a target so far off.*relabel it"):
+                prices.values(rows[3:], [far], label=2.5)
+            with pytest.raises(th.InputError, match="lost to rounding"):
+                prices.best_targets(rows[3:], [far])
+        counts.relabel(rows[3:], [far], [2.5])
+        found = counts.price_list().values(rows[3:], [2.5])
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("far", [1e9, 1e12])

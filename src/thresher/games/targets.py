@@ -35,8 +35,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thresher.array_types import Array, Floats, Integers
+from thresher.errors import InputError
 from thresher.games.moments import moments
 from thresher.games.semivalues import Semivalue
+from thresher.inputs.checks import rows_text
 from thresher.inputs.grids import Grid
 from thresher.kernels.target_sums import (
     ENTRIES,
@@ -52,6 +54,7 @@ from thresher.neighbors.groups import Groups
 MEMBERS, NEWCOMERS, CHANGES = slice(0, 3), slice(3, 6), slice(6, 9)
 CENTER = 9  # the row of prices that says around which target the others are
 PRICES = 10  # rows of prices
+KEPT = 1e-6  # of a value, which may be lost where a target moves from far off
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,9 @@ class Retargeted(TargetGame):
 
     def total(self, out: Floats, groups: Any) -> Floats:
         """What each point would be paid."""
-        return moved(out, self.target - groups.targets)
+        by = self.target - groups.targets
+        check_kept(out, by, np.append(self.judges, [*groups.targets, self.target, self.empty]))
+        return moved(out, by)
 
 
 def with_changes(prices: Floats) -> Floats:
@@ -189,6 +194,23 @@ def moved(paid: Floats, by: Floats | float) -> Floats:
     """Values after targets moved `by` so much; `paid` has values, S and G."""
     value, slope, square = paid
     return np.asarray(value + by * (slope - square * by))
+
+
+def check_kept(paid: Floats, by: Floats, known: Floats) -> None:
+    """Raise if values after a move are lost to rounding; `known` targets show what is usual.
+
+    A point whose own target is far off is paid so much now that the rest may have no digit left.
+    """
+    value, slope, square = np.abs(paid)
+    found, usual = np.abs(moved(paid, by)), float(np.median(np.abs(known - np.median(known))))
+    lost = np.finfo(float).eps * (value + np.abs(by) * (slope + square * np.abs(by)))
+    rows = np.flatnonzero(lost > KEPT * np.maximum(found, square * usual**2))
+    if len(rows):
+        raise InputError(
+            f"X has {rows_text(rows)} with a target so far off that what the point would be worth "
+            "with another one is lost to rounding: relabel it in the counts, or correct it in y, "
+            "and compute prices again"
+        )
 
 
 def sums_of(targets: Floats, step: float = 1.0) -> Integers:

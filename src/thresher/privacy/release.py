@@ -52,7 +52,8 @@ class Error:
     low: Floats
     high: Floats
     # why no error can be told, where `relative` is None: the paper's samples, no prior, owners
-    # of unknown size, a table that cannot be told from noise, points unlike the validation set
+    # of unknown size, a table that cannot be told from noise, points unlike the validation set,
+    # validation points near no other, or likely errors that differ too much
     why: str = ""
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ from thresher.games.targets import (
     NEWCOMERS,
     PRICES,
     Retargeted,
+    check_kept,
     moved,
     with_changes,
     with_slopes,
@@ -216,20 +217,26 @@ class NumberSide:
         """
         game = Retargeted(self.targets, self.none, self.grid)
         prices = with_changes(table) if who == "members" else with_slopes(table)
-        best, worth = self._best(game, points, prices)
+        best, worth = self._best(game, points, prices, who)
         if who == "newcomers":
             near = np.where(np.isnan(best), self.middle, best)
             codes: Any = self.grid.codes(near)
-            best, worth = self._best(game, dataclasses.replace(points, codes=codes), prices)
+            best, worth = self._best(game, dataclasses.replace(points, codes=codes), prices, who)
         return best, worth
 
-    def _best(self: Any, game: Any, points: Any, prices: NDArray[Any]) -> tuple[Floats, Floats]:
+    def _best(
+        self: Any, game: Any, points: Any, prices: NDArray[Any], who: Who
+    ) -> tuple[Floats, Floats]:
         """The best targets as seen from those that the points have."""
         paid = value(points, self.near(), game, prices, last=False)
         now, origin = self.grid.numbers(points.codes), self.grid.origin
         peak = np.divide(paid[1], 2 * paid[2], out=np.full(len(now), np.nan), where=paid[2] > 0)
         low, high = (bound - origin for bound in self.classes.bounds)
         best = np.clip(now + peak, low, high)
+        some = ~np.isnan(best)
+        if who == "members":
+            known = np.append(self.targets, [*now, *best[some], self.none])
+            check_kept(paid[:, some], (best - now)[some], known)
         return best + origin, moved(paid, best - now)
 
     @property
