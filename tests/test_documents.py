@@ -34,7 +34,9 @@ SCRIPTS = [
     *(path for name in ("benchmarks", "packaging") for path in (ROOT / name).glob("*.py")),
     ROOT / "docs" / "figures.py",
 ]
-RUN = {ROOT / "docs" / "command.md", *(ROOT / "docs" / "tutorials").glob("*.md")}  # block by block
+RUN = {  # block by block
+    ROOT / "README.md", ROOT / "docs" / "command.md", *(ROOT / "docs" / "tutorials").glob("*.md"),
+}  # fmt: skip
 COMMAND = typer.main.get_command(app)
 MEANINGS = " ".join(HELP.split("Exit codes:")[1].split())
 EXITS = re.findall(r"\d+", MEANINGS)
