@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         module = SimpleNamespace(SentenceTransformer=SentenceTransformer)
         patch.setitem(sys.modules, "sentence_transformers", module)
-        report(folder, "texts", texts(), text="message", label="kind", holdout=0.3)
+        report(folder, "texts", texts(), text="message", label="kind", method="tknn")
     report(folder, "numbers", numbers(), label="price", task="regression", trees=20)
     return folder
 

@@ -89,6 +89,16 @@ class _NoisyValues:
         return over < self.record["sigma"] ** 2 * (1 + 3 * math.sqrt(2 / max(len(self.values), 1)))
 
     @property
+    def ranks(self) -> None:
+        """None, because every value has its own noise and nothing says how it ranks."""
+        return None
+
+    @property
+    def warning(self) -> str:
+        """An empty text, since there is no price list to compare with the zero-budget score."""
+        return ""
+
+    @property
     def why_untold(self) -> str:
         """Why the release cannot state its error; an empty string if it can."""
         return self.error.why

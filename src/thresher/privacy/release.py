@@ -171,7 +171,7 @@ class _Outcome:
 
     @cached_property
     def ranks(self) -> tuple[float, float] | None:
-        """The rank agreement with exact values to expect: of these values, of the free score.
+        """The rank agreement with exact values to expect, of these values and of the free score.
 
         None if it is unknown. Validation points stand in for points, and price lists that the
         noise leaves as likely for the exact one: nothing private is looked at.

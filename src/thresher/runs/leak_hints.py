@@ -51,10 +51,12 @@ def leaks_of_table(points: Columns, settings: Settings) -> Leaks:
         one = dataclasses.replace(some, features=some.features.select([name]), categorical=())
         try:
             fitted = TreeEncoder.fit(one)
-            parts.append(fitted.transform(one))
-        except InputError:  # such as prose, which is said elsewhere
+            known = fitted.transform(one) if fitted.features else None  # prose has none
+        except InputError:  # which is said elsewhere
             continue
-        features.append(fitted.features[0])
+        if known is not None:
+            parts.append(known)
+            features.append(fitted.features[0])
     if not parts:
         return {}
     encoder = TreeEncoder(tuple(features))
