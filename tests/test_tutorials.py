@@ -66,6 +66,24 @@ def test_the_readme_prints_what_it_shows_on_a_file_of_the_repository(tmp_path, m
     assert not failures, failures
 
 
+def test_the_readme_counts_what_the_example_finds(tmp_path, monkeypatch):
+    """All nine rows to relabel are wrong, and two of the four to inspect."""
+    monkeypatch.chdir(tmp_path)
+    table = str(ROOT / "examples" / "iris.csv")
+    assert not thresher("value", table, "--label", "species", "--out", "v.csv").returncode
+    with Path("v.csv").open(newline="") as file:
+        marks = {int(row["row"]): row["suggestion"] for row in csv.DictReader(file)}
+    names = load_iris().target_names[load_iris().target]
+    wrong = th.flip_labels(names, fraction=0.08, seed=4)[1]
+    found = {word: [wrong[row] for row, mark in marks.items() if mark == word] for word in CALLED}
+    assert {word: (sum(each), len(each)) for word, each in found.items()} == CALLED
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert "All nine rows to relabel are wrong, and so are two of the four to inspect." in text
+
+
+CALLED = {"relabel": (9, 9), "inspect": (2, 4)}  # how many are wrong, of how many
+
+
 def test_the_labels_of_the_example_are_wrong_where_its_page_says():
     flowers = load_iris()
     names = flowers.target_names[flowers.target]
